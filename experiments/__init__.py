@@ -11,7 +11,7 @@ __all__ = ["CompetitiveRatio", "competitive_ratio"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import the ratio on first use, because it needs a solver and most commands do not."""
+    """Import the competitive ratio on first use, since that needs a solver."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from experiments.evaluation import competitive_ratio as measure  # noqa: PLC0415

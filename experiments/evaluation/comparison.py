@@ -59,7 +59,7 @@ class Comparison(Summarised):
 
     @property
     def unfinished(self) -> dict[str, float]:
-        """Jobs that did not finish under each policy, rejected ones included; means over seeds."""
+        """Number of unfinished jobs by policy, rejected ones included; means over seeds."""
         jobs = self.about.get("jobs", 0)  # for results of versions that did not count them
         return {
             name: row["unfinished"] if "unfinished" in row else jobs - row.get("finished", jobs)
@@ -72,7 +72,7 @@ class Comparison(Summarised):
         return list(self.about.get(MISSING, ()))
 
     def summary(self) -> tuple[str, Facts]:
-        """Jobs, and of the first policies how many finished."""
+        """Return a title and facts: number of jobs, and how many the first policies finished."""
         most = 4
         rows = list(self.policies.items())
         done = [(name, f"finished {row.get('finished', 0):.6g}") for name, row in rows[:most]]
@@ -80,20 +80,20 @@ class Comparison(Summarised):
         return "Comparison", [("jobs", f"{self.about.get('jobs')}"), *done, *more]
 
     def to_frame(self) -> Any:
-        """Figures as a pandas DataFrame: one row per policy, one column per single number."""
+        """Return a pandas DataFrame: one row per policy, one column per numeric figure."""
         rows = [{"policy": name, **row} for name, row in self.policies.items()]
         first = next(iter(self.policies.values()), {})
         numbers = [name for name, value in first.items() if not isinstance(value, Mapping)]
         return frame(rows, {"policy": "string", **dict.fromkeys(numbers, "float64")})
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON; the inverse of `from_dict`."""
+        """Return plain data for JSON, which `from_dict` reads."""
         policies = {name: dict(row) for name, row in self.policies.items()}
         return {"kind": self.kind, "policies": policies, **self.about}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Comparison:
-        """Rebuild from `to_dict`, also after a trip through JSON."""
+        """Make a comparison from the data of `to_dict`, also as read from JSON."""
         read = object_of(lambda row: {key: entry(row, key, _reader(key)) for key in mapping(row)})
         policies = entry(data, "policies", read)
         rows = {name: ReadRow(name, row) for name, row in policies.items()}
@@ -102,7 +102,7 @@ class Comparison(Summarised):
 
 
 class ReadRow(dict[str, Any]):
-    """Figures of a policy in a document; one that is asked for and missing is bad input."""
+    """Figures of a policy as read from a document; reading a missing figure raises `InputError`."""
 
     def __init__(self, policy: str, figures: Mapping[str, Any]) -> None:
         super().__init__(figures)
@@ -113,13 +113,14 @@ class ReadRow(dict[str, Any]):
 
 
 def _reader(name: str) -> Reader[Any]:
-    """The reader of an entry of a row by its name; entries of other names are kept as they are."""
+    """Return the function that checks a row's entry of this name; an unknown one is not checked."""
     if name in FIGURES or name in SUMS:
         return figure_reader(name)
     return _READERS.get(name, lambda value: value)
 
 
 def _over_seeds(data: Any) -> dict[str, Any]:
+    """Check the entry of a policy on its seeds: a value for each seed, and intervals."""
     figures = entry(data, "figures", object_of(read_interval))
     seeds = entry(data, "seeds", list_of(count))
     with located_at("figures"):
@@ -140,7 +141,7 @@ def until_interrupted(
     run: Callable[[str], dict[str, Any]],
     about: Mapping[str, Any],
 ) -> Comparison:
-    """The figures of each policy, and the names of those that Ctrl-C left out."""
+    """Call `run` for each policy's row; after Ctrl-C, the result lists the policies without one."""
     rows: dict[str, dict[str, Any]] = {}
     try:
         for name in names:
@@ -156,12 +157,12 @@ Figure = Callable[[Outcome], Any]
 
 
 def _mean(part: str) -> Figure:
-    """The mean over all jobs of one of their times."""
+    """Return the figure "mean over all jobs of `part`", a time of each job, such as its waiting."""
     return lambda outcome: math.fsum(map(attrgetter(part), outcome.jobs)) / len(outcome.jobs)
 
 
 def _total(part: str) -> Figure:
-    """Number of such events over all jobs."""
+    """Return the figure "sum over all jobs of `part`", a count of each job, such as restarts."""
     return lambda outcome: sum(map(attrgetter(part), outcome.jobs))
 
 
@@ -184,12 +185,12 @@ FIGURES: Mapping[str, Figure] = {
 
 
 def measured(outcome: Outcome, *names: str) -> dict[str, Any]:
-    """Figures of a run by name, as plain data."""
+    """Compute the figures of `FIGURES` with these names from the outcome of a run."""
     return {name: FIGURES[name](outcome) for name in names}
 
 
 def figures(run: Run) -> dict[str, Any]:
-    """The figures by which policies are compared, as plain data; measured times come last."""
+    """Return a run's figures for comparisons, as plain data; measured times come last."""
     outcome = run.outcome
     if outcome is None:
         raise InputError(run.policy, "expected a simulated run")
@@ -277,7 +278,7 @@ def _run_row(
     on_decision: Callable[[str], None] | None,
     on_run: Callable[[Run], None] | None,
 ) -> dict[str, Any]:
-    """Run a policy, verify its schedules, and tell its figures."""
+    """Run a fresh policy, verify its schedules, and return its row of the comparison."""
     listener = None if on_decision is None else lambda _: on_decision(name)
     run = oasis.simulate(instance, make(), on_decision=listener)
     oasis.verify(instance, run)
@@ -339,7 +340,7 @@ def replay_each(
     more: Callable[[Outcome], dict[str, Any]] = lambda _: {},
     on_settled: Callable[[], None] | None = None,
 ) -> Comparison:
-    """Run each policy on `workload` with its options, for figures in seconds and `more` of them."""
+    """Run each policy on `workload`; rows have figures in seconds, and those of `more(outcome)`."""
     schedulers = {name: make(name, options) for name, options in policies.items()}
     listener = None if on_settled is None else lambda _: on_settled()
     # Jobs of a trace are rigid: nothing is said of their changes.
@@ -380,6 +381,7 @@ AVERAGED = (
 
 
 def _merged(rows: Sequence[Mapping[str, Any]], seeds: Sequence[int], jobs: int) -> dict[str, Any]:
+    """Average the rows of a policy over `seeds`; add intervals of the figures in `AVERAGED`."""
     same = ("parameters", "report")
     means = {k: v if k in same else _mean_row([row[k] for row in rows]) for k, v in rows[0].items()}
     intervals = {}
@@ -392,7 +394,7 @@ def _merged(rows: Sequence[Mapping[str, Any]], seeds: Sequence[int], jobs: int) 
 
 
 def _mean_row(values: Sequence[Any]) -> Any:
-    """Mean of numbers, also inside of mappings; None where no run has one."""
+    """Mean of the numbers, of mappings key by key; None values are left out, None if all are."""
     if isinstance(values[0], Mapping):
         return {key: _mean_row([value[key] for value in values]) for key in values[0]}
     # A mean of what is known: of a policy under which no job finishes, no completion time is.
@@ -401,7 +403,7 @@ def _mean_row(values: Sequence[Any]) -> Any:
 
 
 def with_optimum(comparison: Comparison, offline: OfflineResult) -> Comparison:
-    """Add to each policy which share of the optimum it earned, with certainty.
+    """Add to each policy the bounds of its share of the optimum that are certain.
 
     Parameters
     ----------
@@ -442,13 +444,13 @@ OF_THE_OPTIMUM = (
 
 
 def with_best_known(comparison: Comparison) -> Comparison:
-    """As `with_optimum`, for elastic jobs: between the best policy and their upper bound."""
+    """Add shares as `with_optimum` does, on elastic jobs, from the best policy and the bound."""
     best = max((row["total_utility"] for row in comparison.policies.values()), default=0.0)
     return _with_shares(comparison, best, comparison.about["bound"])
 
 
 def _with_shares(comparison: Comparison, lowest: float, highest: float, **more: Any) -> Comparison:
-    """Add the shares of an optimum that lies between `lowest` and `highest`."""
+    """Add each policy's shares of an optimum in `lowest` to `highest`, and `more` in `about`."""
     rows = {name: dict(row) for name, row in comparison.policies.items()}
     for row in rows.values():
         for share, end in zip(SHARES, (highest, lowest), strict=True):
@@ -461,7 +463,7 @@ TAKEN_BY = ("offline", "online", "both", "neither")
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """Completion and utility of a job in one of the two solutions."""
+    """Completion slot and utility of a job, in either the online or the offline schedules."""
 
     completion: int
     utility: float
@@ -469,7 +471,7 @@ class Finish:
 
 @dataclass(frozen=True, slots=True)
 class JobComparison:
-    """A job in the online run and in the offline solution; None where it is not taken."""
+    """Results of a job in the online run and in the offline solution; None where not admitted."""
 
     job_id: str
     arrival: int
@@ -478,21 +480,21 @@ class JobComparison:
 
     @property
     def taken_by(self) -> str:
-        """The solutions that admit the job: one of `TAKEN_BY`."""
+        """Which of the two solutions admits the job: one of `TAKEN_BY`."""
         if self.online is None:
             return "neither" if self.offline is None else "offline"
         return "online" if self.offline is None else "both"
 
 
 def compare_jobs(instance: Instance, result: CompetitiveRatio) -> list[JobComparison]:
-    """Compare the two solutions of `result` job by job, in the order of the file."""
+    """Compare online and offline schedules of `result` job by job, in the order of the instance."""
     sides = result.run.schedules, result.offline.schedules
     rows = ((job, [_finish(job, side) for side in sides]) for job in instance.jobs)
     return [JobComparison(job.id, job.arrival, *finishes) for job, finishes in rows]
 
 
 def totals(rows: list[JobComparison]) -> dict[str, dict[str, float]]:
-    """Number of jobs and total utilities, for each value of `JobComparison.taken_by`."""
+    """Number of jobs and both total utilities, by the value of `JobComparison.taken_by`."""
     groups = {name: [row for row in rows if row.taken_by == name] for name in TAKEN_BY}
     return {
         name: {
@@ -505,7 +507,7 @@ def totals(rows: list[JobComparison]) -> dict[str, dict[str, float]]:
 
 
 def to_dict(rows: list[JobComparison]) -> dict[str, Any]:
-    """Plain data for JSON."""
+    """Return the jobs and their totals as plain data for JSON."""
     jobs = [asdict(row) | {"taken_by": row.taken_by} for row in rows]
     return {"jobs": jobs, "totals": totals(rows)}
 

@@ -106,19 +106,19 @@ class CompetitiveRatio(Summarised):
 
     @property
     def bound_2alpha(self) -> float | None:
-        """2 alpha, the ratio that Theorem 4 prints; None without its certificate."""
+        """2 alpha, the ratio printed in Theorem 4; None without its certificate."""
         return 2 * self.certificate.alpha if isinstance(self.certificate, Certificate) else None
 
     @property
     def corrected_ratio_bound(self) -> float | None:
-        """Bound on the ratio by the corrected Theorem 4; None without one, or if it overflows."""
+        """Bound on the ratio by the corrected Theorem 4; None if uncertified or infinite."""
         return None if self.certificate is None else self.certificate.ratio_bound
 
     def _over_online(self, value: float) -> float | None:
         return value / self.online_utility if self.online_utility > 0 else None
 
     def summary(self) -> tuple[str, Facts]:
-        """The ratio, proven or not, and the two utilities that it divides."""
+        """Return a title and facts: the ratio, proven or not, and the two utilities."""
         ratio = f"between {short(self.lower)} and {short(self.upper)} (not proven)"
         if self.proven:
             ratio = f"{short(self.ratio)} (proven)"
@@ -130,7 +130,7 @@ class CompetitiveRatio(Summarised):
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON; the inverse of `from_dict`."""
+        """Return plain data for JSON, which `from_dict` reads."""
         run, solved, certificate = self.run.to_dict(), self.offline.to_dict(), self.certificate
         bound = math.inf if certificate is None else certificate.upper_bound
         return {
@@ -158,7 +158,7 @@ class CompetitiveRatio(Summarised):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> CompetitiveRatio:
-        """Rebuild from `to_dict`, also after a trip through JSON; further keys do not matter.
+        """Make a result from the data of `to_dict`, also as read from JSON; ignore further keys.
 
         Raises
         ------
@@ -293,7 +293,7 @@ def measure(
     on_progress: Callable[[SolveProgress], None] | None,
     raising: Callable[[], AbstractContextManager[None]],
 ) -> CompetitiveRatio:
-    """Do what `competitive_ratio` does, for a caller that handles Ctrl-C itself."""
+    """Run and solve as `competitive_ratio`; inside `raising()`, Ctrl-C raises KeyboardInterrupt."""
     decided: list[Decision] = []
     policy: Policy | None = None
     online = SolveState(Budget(), on_progress)
@@ -326,7 +326,7 @@ def measure(
 def _online(
     instance: Instance, policy: Policy, state: SolveState, decided: list[Decision]
 ) -> tuple[Run, WarmStart]:
-    """Run `policy`; also return a start for the offline solve, worth as much as the run."""
+    """Run `policy`; return the run, and its schedules as a warm start for the offline solve."""
     if isinstance(policy, OASiS):
         return decide(instance, state, lambda: policy, decided.append)
     try:
@@ -339,7 +339,7 @@ def _online(
 
 
 def _unfinished(instance: Instance, policy: Policy | None, decided: list[Decision]) -> Run:
-    """The run up to the last decision before Ctrl-C; `policy` is None if it was not made yet."""
+    """Build the run of the decisions before Ctrl-C; `policy` is None if it was not made by then."""
     seed = instance.metadata.get("seed")
     name = OASiS.name if policy is None else policy.name
     parameters = {} if policy is None else dict(policy.parameters)

@@ -34,13 +34,13 @@ class OfferedLoad:
     def of(
         cls, group: TaskGroup, resource: str, capacity: float, wanted: FloatArray
     ) -> OfferedLoad:
-        """The load of this demand."""
+        """Compute the load from `wanted`, the demanded amount in each slot."""
         slot, amounts = int(wanted.argmax()), (float(wanted.mean()), float(wanted.max()))
         mean, peak = (amount / capacity if capacity else np.inf for amount in amounts)
         return cls(group, resource, capacity, mean, peak, slot, wanted)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data; multiples are None where there is nothing of the resource."""
+        """Return plain data; `mean` and `peak` are None where the capacity is 0."""
         none = {} if self.capacity > 0 else {"mean": None, "peak": None}
         row = {one.name: getattr(self, one.name) for one in fields(self)}
         return {**row, **none, "wanted": self.wanted.tolist()}
@@ -48,7 +48,7 @@ class OfferedLoad:
 
 @dataclass(frozen=True, slots=True)
 class StandaloneRun:
-    """Possible completion and utility of one job on an empty cluster."""
+    """Best possible workers, completion and utility of one job alone on an empty cluster."""
 
     workers: int  # 0 if it can never run
     ps: int
@@ -58,7 +58,7 @@ class StandaloneRun:
 
 
 def run_alone(job: Job, instance: Instance) -> StandaloneRun:
-    """Run `job` on an empty cluster in its best form, with as many workers as it may have."""
+    """Compute the best run of `job` on an empty cluster, over its forms, with most workers."""
 
     def worth(one: StandaloneRun) -> tuple[float, ...]:
         end = instance.horizon if one.completion is None else one.completion
@@ -70,7 +70,7 @@ def run_alone(job: Job, instance: Instance) -> StandaloneRun:
 
 
 def _run_alone(job: Job, instance: Instance) -> StandaloneRun:
-    """Possible completion and utility of a job of one form on an empty cluster."""
+    """Compute completion and utility of a job of one form alone on an empty cluster."""
     workers, hosts = (_room(job, group, instance.cluster, job.chunks) for group in GROUPS)
     counts = np.arange(min(workers, job.chunks) + 1)
     needed: IntArray = job.ps_needed(counts)
@@ -85,7 +85,7 @@ def _run_alone(job: Job, instance: Instance) -> StandaloneRun:
 
 
 def _room(job: Job, group: TaskGroup, cluster: Cluster, most: int) -> int:
-    """Tasks that fit on all empty servers of the group that admit them, at most `most` on each."""
+    """Number of tasks that fit on the empty servers which admit them, at most `most` on each."""
     names, servers = cluster.resources, group.servers(cluster)
     rows = [as_array(server.capacity, names) for server in servers]
     table = np.array(rows, dtype=np.float64).reshape(-1, len(names))
@@ -130,7 +130,7 @@ class Description:
 
     @property
     def can_finish(self) -> int:
-        """Jobs that would complete within the horizon if the cluster were their own."""
+        """Number of jobs that would each complete within the horizon alone on the cluster."""
         return sum(entry.completion is not None for entry in self.alone)
 
     @property
@@ -140,7 +140,7 @@ class Description:
 
     @property
     def loads(self) -> list[OfferedLoad]:
-        """Demanded resources, the scarcest first."""
+        """Loads of all demanded resources, the scarcest first."""
         loads = []
         for group in GROUPS:
             for k, resource in enumerate(self.instance.cluster.resources):
@@ -151,7 +151,7 @@ class Description:
         return sorted(loads, key=lambda load: -load.mean)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data; loads by group and resource, with one number per slot."""
+        """Return plain data for JSON; loads have one number per slot."""
         instance, jobs = self.instance, self.instance.jobs
         worth = [job.utility for job in jobs]
         forms = [job.in_form(one.form) for job, one in zip(jobs, self.alone, strict=True)]
@@ -177,7 +177,7 @@ class Description:
         }
 
     def _kinds(self) -> dict[str, Any]:
-        """Labels, forms and requirements, where there are any."""
+        """Return entries on labels, forms and requirements; empty for an instance without any."""
         instance, kinds = self.instance, dict[str, Any]()
         labels = Counter[tuple[str, str]]()
         for server in (one for group in GROUPS for one in group.servers(instance.cluster)):
@@ -223,7 +223,7 @@ def describe_instance(instance: Instance) -> Description:
 
 
 def remarks(description: Description) -> Iterator[str]:
-    """Sentences on what makes the instance hard, or hopeless in part."""
+    """Yield sentences on what makes the instance hard, such as jobs that can never finish."""
     jobs, cluster = description.instance.jobs, description.instance.cluster
     idle = [job for job, one in zip(jobs, description.alone, strict=True) if not one.workers]
     labels = [_unmet(job, cluster) for job in idle]
@@ -256,7 +256,7 @@ def remarks(description: Description) -> Iterator[str]:
 
 
 def _unmet(job: Job, cluster: Cluster) -> str | None:
-    """A label that excludes all servers from every form of a job; None if some form has servers."""
+    """Return a required label that keeps every form of a job off all servers; None if none does."""
     unmet = [cluster.unmet_label(form) for form in job.in_forms]
     labels = [label for _, label in filter(None, unmet)]
     return labels[-1] if len(labels) == len(unmet) else None

@@ -47,7 +47,7 @@ WAITED = 3
 
 @dataclass(frozen=True, slots=True)
 class BySlots:
-    """A utility by the delay in slots; a job completes at the end of its last slot."""
+    """Utility as a function of the delay in slots; a job completes at the end of its last slot."""
 
     seconds: Utility
     length: float  # of a slot, seconds
@@ -62,7 +62,7 @@ class BySlots:
 
 
 class Translated(JobProgress):
-    """A job in the model's terms, times in slots; its `source` is the model's job."""
+    """Progress of an elastic job as a job of the slotted model; `source` is the model's job."""
 
     def __init__(
         self, real: PolicyJob, seen: PolicyJob, ways: tuple[int, ...], speeds: tuple[float, ...]
@@ -74,17 +74,17 @@ class Translated(JobProgress):
 
     @property
     def shown(self) -> PolicyJob:
-        """The elastic job in the form in which it runs, or is to."""
+        """The elastic job in the form in which it runs, or is to run."""
         return self.real.in_form(self.ways[self.form])
 
     def look(self, view: View) -> None:
-        """Note how far the elastic job is."""
+        """Update remaining work, in worker-slots, and running time from the elastic job."""
         self.remaining = view.remaining(self.shown) / self.speeds[self.form]
         self.running = view.attained(self.real)
 
 
 class Slotted:
-    """OASiS or recourse, which plan in slots by the model, on elastic jobs (docs: controllers)."""
+    """OASiS or recourse, which plan by the slotted model, as a policy for elastic jobs."""
 
     # A worker-slot is what one of the workers that a job asks for does in a slot, at the best
     # speed. Workers reserve their part of the parameter servers too, so that what the model plans
@@ -136,7 +136,7 @@ class Slotted:
     # -- the jobs in the model's terms -------------------------------------------------------------
 
     def translate(self, job: PolicyJob, slot: int) -> Translated:
-        """`job` as it arrives in `slot`; without ways if it does not fit the empty cluster."""
+        """Translate `job`, arriving in `slot`; `ways` is empty if the job can never fit."""
         each = enumerate(job.in_forms)
         ways = tuple(k for k, form in each if self._empty.fewest(form) is not None)
         shown = [job.in_forms[k] for k in ways or (0,)]
@@ -156,12 +156,12 @@ class Slotted:
         return Translated(job, policy_job(source, self.site, job.index), ways, speeds)
 
     def _speed(self, job: PolicyJob) -> float:
-        """Worker-seconds of a job of one form in a worker-slot."""
+        """Worker-seconds that a worker does in a slot when the job has its requested workers."""
         requested = job.max_workers if job.initial_workers is None else job.initial_workers
         return best_rates(self.workload, job)[requested] / requested * self.length
 
     def _form(self, job: PolicyJob, speed: float) -> dict[str, Any]:
-        """The model of one form."""
+        """Return the arguments of a `Form` of the model for a job of one form."""
         # The largest number per worker: then parameter servers fit beside any number of workers.
         servers = max(job.ps_needed(workers) / workers for workers in job.worker_counts)
         alone, both = np.zeros((2, len(self.site.resources)))
@@ -216,7 +216,7 @@ class Slotted:
         return plan
 
     def _plan_slot(self, view: View, plan: Plan) -> None:
-        """Have this slot planned, with all that happened since the last one."""
+        """Let the policy plan this slot from the events since the last one; extend `plan`."""
         news, jobs = self._told, self._jobs
         for job in self._new:
             translated = self.translate(job, self._slot)
@@ -242,7 +242,7 @@ class Slotted:
         self._idle = 0 if any(gang.workers for gang in holds.values()) else self._idle + 1
 
     def _allocate(self, view: View) -> dict[int, Allocation]:
-        """What each job is to hold, as planned; those that keep their places come first."""
+        """Return each job's allocation as planned; jobs that keep theirs are placed first."""
         jobs, allocations = self._jobs, dict[int, Allocation]()
         room = Room(self.workload.site, view.capacity(), view.down())
         before = {index: view.allocation(known.real) for index, known in jobs.items()}
@@ -266,7 +266,7 @@ class Slotted:
 
 
 def _place_gang(room: Room, job: PolicyJob, workers: int) -> Allocation:
-    """Place `workers`, or the fewest, by best fit; nothing if they do not fit."""
+    """Place `workers` workers by best fit, or else the fewest allowed; or return `NOTHING`."""
     # A smaller gang now is better than the planned one in a later slot.
     for count in (job.workers_near(workers), job.worker_counts[0]):
         allocation = BestFit().place(room, job, count, job.ps_needed(count))
@@ -276,7 +276,7 @@ def _place_gang(room: Room, job: PolicyJob, workers: int) -> Allocation:
 
 
 def _with_servers(room: Room, job: PolicyJob, workers: Tasks) -> Allocation:
-    """Add the parameter servers that the planned workers need; nothing if they do not fit."""
+    """Add parameter servers to the planned workers; `NOTHING` if workers or servers do not fit."""
     counts, before = dict(workers), room.free.copy()
     count = sum(counts.values())
     if not (count in job.worker_counts and room.hold(job, Allocation(workers))):
@@ -294,7 +294,7 @@ def _with_servers(room: Room, job: PolicyJob, workers: Tasks) -> Allocation:
 def elastic_policy(
     name: str, options: Mapping[str, Any], workload: Workload, slot_seconds: float = SLOT_SECONDS
 ) -> Policy:
-    """A fresh policy for `workload`, with the options that differ from their defaults."""
+    """Make a fresh policy for `workload`; `options` are those that differ from their defaults."""
     if name in (OASIS, RECOURSE):
         return Slotted(name, options, workload, slot_seconds)
     return entry_of(name).make(None, options)
@@ -312,7 +312,7 @@ def utility_of(workload: Workload, outcome: Outcome) -> float | None:
 def elastic_figures(
     workload: Workload, outcome: Outcome, bound: ElasticBound | None
 ) -> dict[str, Any]:
-    """What a run on elastic jobs earned, beside the bound, and what became of its jobs."""
+    """Figures of a run: utility, share of the bound (None if unknown), admitted jobs, restarts."""
     utility, most = utility_of(workload, outcome), bound and bound.value
     return {
         "total_utility": utility,
@@ -332,7 +332,7 @@ def compare_elastic(
     slot_seconds: float = SLOT_SECONDS,
     on_settled: Callable[[], None] | None = None,
 ) -> Comparison:
-    """As `replay_each`, OASiS and recourse too, with what each earns and a bound on it."""
+    """Run policies as `replay_each` does, with OASiS and recourse; add utilities and a bound."""
     valued = all(job.has_utility for job in workload.jobs)
     bound = elastic_bound(workload, slot_seconds) if valued else None
     about = {

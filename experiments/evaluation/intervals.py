@@ -30,7 +30,7 @@ STUDENT, CUT, RANGE, NONE = "student", "cut", "range", "none"
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A mean over seeds, and how far it may be off."""
+    """A mean over seeds and its interval; `kind` is `STUDENT`, `CUT`, `RANGE` or `NONE`."""
 
     mean: float  # of ratios geometric
     low: float
@@ -39,14 +39,14 @@ class Interval:
     kind: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON; None for what is missing or infinite."""
+        """Return plain data for JSON; None for NaN and infinite values."""
         ends = {"mean": self.mean, "low": self.low, "high": self.high}
         plain = {name: value if math.isfinite(value) else None for name, value in ends.items()}
         return {**plain, "n": self.n, "interval": self.kind}
 
 
 def read_interval(data: Any) -> Mapping[str, Any]:
-    """Read the data of `Interval.to_dict`; `InstanceError` with the path of what is wrong."""
+    """Check data of `Interval.to_dict` and return them; raise `InstanceError` if they are wrong."""
     ends = [entry(data, name, optional(real)) for name in ("low", "mean", "high")]
     if ends[0] is None and ends[2] is None:
         return mapping(data)
@@ -65,7 +65,7 @@ def scale_of(figure: str) -> str:
 
 
 def interval_of(values: Sequence[float], scale: str = "any", largest: float = math.inf) -> Interval:
-    """Mean of `values` with an interval that keeps to what can be; no value is above `largest`."""
+    """Mean and interval of `values`, cut off at the limits of `scale` and at `largest`."""
     least, most = LIMITS[scale]
     for value in values:
         if not least * (1 - ROUNDING) <= value <= most * (1 + ROUNDING):
@@ -104,7 +104,7 @@ def _cut(mean: float, low: float, high: float, n: int, limits: tuple[float, floa
 
 
 def mean_and_half_width(values: Sequence[float]) -> tuple[float, float]:
-    """Mean and half-width of its 95 % confidence interval; NaN where there is none."""
+    """Mean and half-width of its 95 % interval; NaN with no value, or for the width with one."""
     n = len(values)
     if not n:
         return math.nan, math.nan

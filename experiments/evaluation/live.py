@@ -40,7 +40,7 @@ def planning_policy(
     end: int | None = None,
     keep_admitted: bool = True,
 ) -> RollingOASiS | oasis.Recourse:
-    """OASiS or recourse on a horizon that rolls, on whatever machines it meets."""
+    """Make OASiS (needs `bounds`) or recourse with a rolling horizon of `lookahead` slots."""
     if name == OASIS:
         if bounds is None:
             raise InputError("bounds", "expected U and L of OASiS, got None")
@@ -56,7 +56,7 @@ def planning_policy(
 
 
 def quote_recourse(instance: oasis.Instance, job: oasis.Job, options: Mapping[str, Any]) -> Quote:
-    """Quote `job` after the jobs that arrive no later, with the effects on the others."""
+    """Quote `job` by recourse, after all jobs of `instance` that arrive no later than it."""
     # As in a service: the plan reaches as far ahead as the instance has slots, which have no end.
     policy = planning_policy(RECOURSE, options, instance.horizon, keep_admitted=False)
     scheduler = oasis.LiveScheduler(policy, instance.cluster)
@@ -77,7 +77,7 @@ def cluster_policy(
     horizon: int | None = None,
     bounds: Bounds | None = None,
 ) -> Callable[[], Policy]:
-    """Return what builds a policy for a cluster; after `horizon` slots nothing counts."""
+    """Return a function that makes the policy; with `horizon` it decides as in a simulation."""
     # With a horizon it decides as in a simulation of an instance, draws of counts included. Without
     # one, draws need a seed in `options`: else a job without initial workers gets its maximum.
     if name == OASIS:
@@ -98,7 +98,7 @@ def cluster_policy(
 
 
 def read_bounds(path: Path, lookahead: int) -> Bounds:
-    """U and L from a file: of `oasis learn`, bounds as JSON, or an instance of past jobs."""
+    """Read U and L from output of `oasis learn`, bounds in JSON, or an instance of past jobs."""
     document = read_json(path)
     if isinstance(document, Mapping) and document.get("format") == "oasis-prices":
         learned = LearnedPrices.read(path).bounds
@@ -126,7 +126,7 @@ NAMESPACES = (
 
 
 def by_namespace(summaries: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Count jobs and add up what they earned, by namespace."""
+    """Count jobs by phase and by promise, and add up their utilities, for each namespace."""
     totals: dict[str, dict[str, Any]] = {}
     for job in summaries:
         nothing = dict.fromkeys((*COUNTED, "utility", "kept", "broken", "open"), 0)
@@ -142,14 +142,14 @@ def by_namespace(summaries: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, 
 
 
 def _promise(job: Mapping[str, Any]) -> str:
-    """Say whether the promised completion of a job was kept."""
+    """Whether the promised completion was ``kept`` or ``broken``, or is still ``open``."""
     if job["late"] or job["phase"] not in ("Completed", *LIVE):
         return "broken"
     return "kept" if job["phase"] == "Completed" else "open"
 
 
 def namespace_rows(totals: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, ...]]:
-    """The rows of the table of namespaces, with their sum where there are several."""
+    """Rows of the table of namespaces as text, with a row of sums if there are several."""
     rows = dict(totals)
     if len(totals) > 1:
         names = next(iter(totals.values()))
@@ -165,7 +165,7 @@ def namespace_rows(totals: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, .
 def actual_figures(
     jobs: Sequence[Mapping[str, Any]], arrivals: Mapping[str, int]
 ) -> dict[str, Any]:
-    """Figures of the real run of a cluster, as those of a policy; None for what is unknown."""
+    """Figures of a cluster's real run as a policy's row has them; None for what is unknown."""
     done = [job for job in jobs if job["phase"] == "Completed"]
     rejected = sum(job["phase"] == "Rejected" for job in jobs)
     times = sorted(job["completion_slot"] + 1 - arrivals[job["job"]] for job in done)
@@ -186,5 +186,5 @@ def actual_figures(
 
 
 def with_actual(comparison: Comparison, figures: Mapping[str, Any]) -> Comparison:
-    """Return the comparison with the real run as its first row."""
+    """Return the comparison with `figures` of the real run as its first row."""
     return replace(comparison, policies={ACTUAL: dict(figures), **comparison.policies})

@@ -18,7 +18,7 @@ COUNT_COLUMNS = ("count", "machines")
 
 
 def machine_list(text: str) -> tuple[int, ...]:
-    """GPUs of each machine, from ``2x8,1x4`` or a CSV file with a row for each, or so many."""
+    """Read the GPUs of each machine from ``2x8,1x4`` (machines x GPUs) or a CSV file's columns."""
     parts = [COUNTED.fullmatch(part.strip()) for part in text.split(",")]
     if all(parts):
         return _listed([(int(part[1]), int(part[2])) for part in parts if part])
@@ -61,7 +61,7 @@ def _whole(row: dict[str, str | None], column: str, line: int) -> int:
 
 
 def machines_text(machines: Sequence[int]) -> str:
-    """Machines in a few words."""
+    """Describe machines in a few words, such as ``24 GPUs (2 x 8, 2 x 4)``."""
     counts = {size: list(machines).count(size) for size in dict.fromkeys(machines)}
     parts = [f"{count} x {size}" for size, count in counts.items()]
     shown = ", ".join(parts[:4]) + (", ..." if len(parts) > 4 else "")

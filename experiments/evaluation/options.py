@@ -24,11 +24,11 @@ from oasis.workloads.presets import MIX, PRIORITY
 
 
 class Duration(float):
-    """Seconds that were written with a unit of time, so that they are no units of work."""
+    """Seconds that were read with a unit of time, and so cannot be meant as units of work."""
 
 
 def read_seconds(value: Any, what: str = "seconds", *, is_time: bool = True) -> float:
-    """A number of seconds >= 0, or infinity."""
+    """Read seconds >= 0 or infinity; with `is_time`, texts such as ``5m`` become a `Duration`."""
     parsed = _number(value)
     if parsed is None and is_time and isinstance(value, str):
         # A limit of 1:30 may be minutes or hours.
@@ -42,7 +42,7 @@ def read_seconds(value: Any, what: str = "seconds", *, is_time: bool = True) -> 
 
 
 def read_share(value: Any) -> float:
-    """A share from 0 to 1, or infinity: ``0.05`` and ``5%`` are the same."""
+    """Read a share from 0 to 1, or infinity: ``0.05`` and ``5%`` are the same."""
     text = value.strip() if isinstance(value, str) else ""
     parsed = _number(text[:-1], 100.0) if text.endswith("%") else _number(value)
     # Above 1 it is 5 for 5 % more likely than 500 %.
@@ -53,7 +53,7 @@ def read_share(value: Any) -> float:
 
 
 def share_hint(value: Any) -> str:
-    """Advice to whoever gave a percentage where a plain number is read; empty for others."""
+    """Hint for errors that says ``5%`` is 0.05; empty if `value` is no percentage."""
     text = value.strip() if isinstance(value, str) else ""
     share = _number(text[:-1], 100.0) if text.endswith("%") else None
     return "" if share is None else f"; a share is a number from 0 to 1, {share:g} for {text}"
@@ -84,14 +84,14 @@ def is_not_finite(value: Any) -> bool:
 
 
 def no_such_option(owner: str, name: str, known: Iterable[str]) -> str:
-    """The message for an unknown option: it lists the options and suggests one."""
+    """Return the message for an unknown option, with all options and the nearest one."""
     names = list(known)
     has = ", ".join(names) or "no options"
     return f"no such option; {owner} has {has}{did_you_mean(name, names)}"
 
 
 def check_known(keys: Iterable[str], known: Iterable[str]) -> None:
-    """Refuse the first of `keys` that is none of the `known` keys of a table."""
+    """Raise `InputError` for the first of `keys` that is not among `known`."""
     names = list(known)
     for name in keys:
         if name not in names:
@@ -101,7 +101,7 @@ def check_known(keys: Iterable[str], known: Iterable[str]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option: its name, its type, its default and a sentence about it."""
+    """One option: name, type, default, and a sentence that explains it."""
 
     name: str
     # Its annotation: bool, int, float, str, a `Literal` of texts or a tuple of numbers, each of
@@ -120,7 +120,7 @@ class Option:
         return get_origin(without_none(self.kind)) is tuple
 
     def check(self, value: Any) -> Any:
-        """Return `value` as the option's type."""
+        """Return `value` converted to the option's type; raise `InputError` if it has another."""
         if value is None and _takes_none(self.kind):
             return None
         if is_not_finite(self.default) and value in (*NOT_FINITE, self.default):
@@ -128,7 +128,7 @@ class Option:
         return _checked(value, without_none(self.kind))
 
     def parse(self, text: str) -> Any:
-        """Read a value from text, as it is written on the command line."""
+        """Read a value from text as on the command line; raise `InputError` if it is wrong."""
         if text.lower() in ("none", "null") and _takes_none(self.kind):
             return None
         kind = without_none(self.kind)
@@ -141,12 +141,12 @@ class Option:
 
 
 def described(default: Any, text: str, *, denial: str = "") -> Any:
-    """Field of a dataclass of options: its default, and the sentence that documents it."""
+    """Return a dataclass field with a default, a help text, and `denial` as in `Option`."""
     return field(default=default, metadata={"help": text, "denial": denial})
 
 
 def options_of(source: Callable[..., Any], *, without: tuple[str, ...] = ()) -> dict[str, Option]:
-    """Options by name: the fields of a dataclass, or the parameters of a constructor.
+    """Return options by name: fields of a dataclass, or parameters of a constructor.
 
     Only those with a default and a type that text can express are options.
     """
@@ -172,7 +172,7 @@ def options_of(source: Callable[..., Any], *, without: tuple[str, ...] = ()) -> 
 
 
 def _kind_of(default: Any) -> Any:
-    """The type of an option by its default; that of a row is one of numbers."""
+    """Infer an option's type from its default; tuples of numbers are rows of any length."""
     if isinstance(default, tuple):
         whole = all(type(part) in (int, float) for part in default)
         return tuple[float, ...] if default and whole else tuple
@@ -180,7 +180,7 @@ def _kind_of(default: Any) -> Any:
 
 
 def _sentences(document: str) -> dict[str, str]:
-    """The text of each entry in the section ``Parameters`` of a numpydoc docstring."""
+    """Return the texts of the numpydoc section ``Parameters`` by name of the parameter."""
     _, _, section = document.partition("Parameters\n----------\n")
     sentences: dict[str, str] = {}
     names: list[str] = []
@@ -213,14 +213,14 @@ def _takes_none(kind: Any) -> bool:
 
 
 def without_none(kind: Any) -> Any:
-    """The one type of an annotation that text can express, if it has one; else the annotation."""
+    """Return the type that is not None, if just one can be read from text; else `kind`."""
     parts = [part for part in _parts(kind) if part is not NoneType]
     expressible = [part for part in parts if _is_known(part)] if len(parts) > 1 else parts
     return expressible[0] if len(expressible) == 1 else kind
 
 
 def _plain_value(text: str) -> Any:
-    """Parse a number or a truth value; any other text stays, to be refused by its type."""
+    """Read a number or truth value; return any other text unchanged, for the check to refuse."""
     try:
         # JSON knows truth values in lower case only, and people write True.
         return json.loads(text.strip().lower())

@@ -20,7 +20,7 @@ MOST_SAID = 12  # pairs, in one sentence each
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """By how much the first policy earns more than the second, seed by seed."""
+    """Difference of total utility between two policies, over the seeds that both were run with."""
 
     first: str
     second: str
@@ -59,7 +59,7 @@ def pair(
     earned: Mapping[str, Mapping[int, float]],
     instance: str = "",
 ) -> Pair | None:
-    """Compare two of the policies in `earned`, which has utility by seed; None below two seeds."""
+    """Compare utilities by seed of two policies in `earned`; None below two shared seeds."""
     shared = [seed for seed in earned[first] if seed in earned[second]]
     if len(shared) < 2:
         return None
@@ -80,7 +80,7 @@ def pair(
 def against_first(
     earned: Mapping[str, Mapping[int, float]], instance: str = "", first: str | None = None
 ) -> Iterator[Pair]:
-    """The first policy beside each of the others, in the user's order."""
+    """Yield pairs of the first policy with each other one that shares two seeds with it."""
     # Not in that of the results: the interval of whichever came out best would promise too much.
     first = next(iter(earned), "") if first is None else first
     others = [name for name in earned if name != first] if first in earned else []
@@ -88,7 +88,7 @@ def against_first(
 
 
 def pairs_of_comparison(comparison: Comparison) -> list[Pair]:
-    """Pairs of ``oasis compare --seeds``; a policy that does not draw earns the same on each."""
+    """Pairs with the first policy, empty if no policy has seeds; others earn alike on each."""
     over = {name: row[OVER_SEEDS] for name, row in comparison.policies.items() if OVER_SEEDS in row}
     drawn = {
         name: dict(zip(one["seeds"], one["figures"][PAIRED]["values"], strict=True))
@@ -107,7 +107,7 @@ def pairs_of_comparison(comparison: Comparison) -> list[Pair]:
 
 
 def pairs_of_sweep(frame: pd.DataFrame) -> list[Pair]:
-    """Pairs at each point of the grid's instances; none where cells have no total utility."""
+    """Pairs with the first policy at each grid point; empty if cells lack a total utility."""
     from experiments.sweep.summary import label, varying  # noqa: PLC0415 (needs an extra)
 
     if PAIRED not in frame:
@@ -134,7 +134,7 @@ def pairs_of_sweep(frame: pd.DataFrame) -> list[Pair]:
 
 
 def said(pairs: Sequence[Pair]) -> list[str]:
-    """A sentence for each of the first pairs, and how many others there are."""
+    """Sentences on the first `MOST_SAID` pairs, and one with the number of the pairs left out."""
     omitted = len(pairs) - MOST_SAID
     more = [f"{omitted} more pairs: the JSON document has them"] if omitted > 0 else []
     return [*map(str, pairs[:MOST_SAID]), *more]

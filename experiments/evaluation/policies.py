@@ -60,18 +60,18 @@ def is_import_name(name: str) -> bool:
 
 
 def import_policy(name: str) -> type[Policy]:
-    """The class that ``module:Name`` or ``file.py:Name`` stands for."""
+    """Import the policy class that ``module:Name`` or ``file.py:Name`` names."""
     policy: type[Policy] = _import_class(name, "a policy", "decide", "decide (docs: own policy)")
     return policy
 
 
 def import_prices(name: str) -> Any:
-    """The class of prices that ``module:Name`` or ``file.py:Name`` stands for."""
+    """Import the class of prices that ``module:Name`` or ``file.py:Name`` names."""
     return _import_class(name, "prices", "at", "at(used, capacity) (docs: own prices)")
 
 
 def _import_class(name: str, what: str, method: str, wanted: str) -> Any:
-    """The class that a module has under a name; if it has none, the error says which it has."""
+    """Import a class with this method; `what` and `wanted` describe it in error messages."""
 
     def is_one(value: object) -> bool:
         return isinstance(value, type) and callable(getattr(value, method, None))
@@ -101,7 +101,7 @@ def _import_class(name: str, what: str, method: str, wanted: str) -> Any:
 
 
 def maker_of(policy: type[Policy], options: Mapping[str, Any]) -> Callable[..., Policy]:
-    """Return the function that builds an object of a user's class from its options."""
+    """Return a function that makes a user's policy; its errors are raised as `PolicyError`."""
 
     def make(**arguments: Any) -> Policy:
         try:
@@ -122,7 +122,7 @@ def maker_of(policy: type[Policy], options: Mapping[str, Any]) -> Callable[..., 
 
 
 def code_files(policy: type) -> list[dict[str, Any]]:
-    """The source files of a user's policy and of what it imports, unless it is installed."""
+    """References to source files of a user's class and its imports, installed packages excluded."""
     files: dict[str, Path] = {}
     own = modules_of(policy)
     queue = sorted(own)
@@ -142,7 +142,7 @@ def code_files(policy: type) -> list[dict[str, Any]]:
 
 
 def _file_of(module: str) -> Path | None:
-    """File of a module, also of one that is imported only later, in a function."""
+    """Return the source file of a module that may not be imported yet; None if none is found."""
     with _import_path(Path.cwd()):
         try:
             spec = importlib.util.find_spec(module)
@@ -152,7 +152,7 @@ def _file_of(module: str) -> Path | None:
 
 
 def _imports(module: str, file: Path) -> Iterator[str]:
-    """Names that may be modules, in all import statements of a source file."""
+    """Yield the names, possibly of modules, in all import statements of a source file."""
     package = module if file.stem == "__init__" else module.rpartition(".")[0]
     tree = ast.parse(file.read_bytes() if file.suffix == ".py" else b"")
     for node in ast.walk(tree):
@@ -172,7 +172,7 @@ def _imported(name: str) -> Any:
 
 
 def _loaded(file: Path) -> Any:
-    """Load the module of a file; load it again if the file has changed."""
+    """Return the module of a file, loaded anew if the file has changed since the last time."""
     whole = file.resolve()
     # a name of its own, so that a file random.py is not taken for the module of Python
     name, state = f"{OF_A_FILE}{whole.stem}", file_reference(whole)
@@ -195,7 +195,7 @@ def _loaded(file: Path) -> Any:
 
 @contextmanager
 def _import_path(folder: Path) -> Iterator[None]:
-    """Let imports find a folder, but never before what is installed."""
+    """Add `folder` at the end of `sys.path` for the duration of a ``with`` block."""
     entry = str(folder)
     added = entry not in sys.path
     if added:
@@ -227,7 +227,7 @@ PRINTED_FLOOR = 0.0  # the paper has no utility floor
 
 @dataclass(frozen=True, slots=True)
 class OasisOptions:
-    """Options of OASiS on an instance from which its price bounds may be computed."""
+    """Options of OASiS for an instance; unless a file is named, U and L are computed from it."""
 
     scale: float = described(
         1.0, "multiply U/L, the range of prices, by this: wrong estimates (paper's Fig. 6)"
@@ -281,7 +281,7 @@ class OasisOptions:
 
 @dataclass(frozen=True, slots=True)
 class PolicyEntry:
-    """A policy of the registry."""
+    """A policy of the registry: its name, its options, and how it is made."""
 
     name: str
     policy: Callable[..., Policy]
@@ -293,40 +293,40 @@ class PolicyEntry:
 
     @property
     def summary(self) -> str:
-        """The first paragraph of its docstring, on one line; that of `BasePolicy` says nothing."""
+        """First paragraph of the policy's docstring on one line, or ``not documented``."""
         text = getdoc(self.policy) or ""
         text = "" if text == getdoc(BasePolicy) else text
         return " ".join(text.partition("\n\n")[0].split()) or "not documented"
 
     @property
     def knows_forms(self) -> bool:
-        """Whether it chooses among the forms of a job."""
+        """Whether the policy chooses among the forms of a job."""
         return wants(self.policy, "knows_forms")
 
     @property
     def left_out(self) -> str:
-        """Why a replay runs it only where it is named; empty if it always does."""
+        """Why a replay runs the policy only if it is named; empty if a replay always runs it."""
         return left_out(self.policy)
 
     def resolve(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """All options as plain data: those in `options`, and the defaults of the others."""
+        """Values of all options as plain data: those in `options`, defaults for the rest."""
         with located_at(self.name):
             return self.resolved(options)
 
     def resolved(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Do the same as `resolve`; errors name the option without the policy."""
+        """Do the same as `resolve`; errors name the option, but not the policy."""
         return {name: _plain(value) for name, value in self._values(options).items()}
 
     def make(
         self, instance: oasis.Instance | None = None, options: Mapping[str, Any] | None = None
     ) -> Policy:
-        """Make a fresh policy."""
+        """Make a fresh policy with `options`; OASiS needs the instance."""
         with located_at(self.name):
             values = self._values(options or {})
         return self.build(instance, **values)
 
     def recorded(self, chosen: Mapping[str, Any], reported: Mapping[str, Any]) -> dict[str, Any]:
-        """The entries of a result from which its run can be reproduced."""
+        """Entries of a result that make its run repeatable: parameters, and digests of files."""
         options = self.resolve(chosen)
         # a policy that an interruption came before has said nothing
         record: dict[str, Any] = {"parameters": dict(reported) or options}
@@ -335,7 +335,7 @@ class PolicyEntry:
         return record | ({"policy_files": files} if (files := self.files(chosen)) else {})
 
     def files(self, options: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Files that a run depends on: the code of a user's class, and files that options name."""
+        """References to files a run depends on: code of a user's class, files named by options."""
         files = [] if self.imported is None else code_files(self.imported)
         for name, value in self.resolve(options).items():
             # a word that is a default of the toolkit's own policies, such as strict, is no file
@@ -347,6 +347,7 @@ class PolicyEntry:
         return files
 
     def _values(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Check `options` and return the values of all options; raise an error for wrong ones."""
         values = {name: option.default for name, option in self.options.items()}
         for name, value in options.items():
             if name not in self.options:
@@ -360,7 +361,7 @@ class PolicyEntry:
 
 
 def _plain(value: Any) -> Any:
-    """A value of an option as JSON can say it, and as the option reads it again."""
+    """Convert an option's value to plain data for JSON, which the option can read again."""
     if is_not_finite(value):
         return str(value)
     return list(value) if isinstance(value, tuple) else value
@@ -392,7 +393,7 @@ def recourse_of(
     make: Callable[..., oasis.Recourse] = oasis.Recourse,
     **options: Any,
 ) -> oasis.Recourse:
-    """Build recourse from its own options and those of its search, in one mapping."""
+    """Make recourse with `make`; `options` has its options and the fields of `RecourseParams`."""
     steering = {entry.name: options.pop(entry.name) for entry in fields(RecourseParams)}
     return make(params=RecourseParams(**steering), **options)
 
@@ -418,7 +419,7 @@ RIVALS = (OASIS, RECOURSE, *OF_INSTANCES)
 
 
 def entry_of(name: str, among: Iterable[str] = tuple(POLICIES)) -> PolicyEntry:
-    """Entry of a policy by its name, or of a class by ``module:Name`` or ``file.py:Name``."""
+    """Return the entry of a policy of `among` or an installed one, or make that of a class."""
     if name.endswith(".py"):
         raise InputError("", f"expected FILE.py:CLASS, such as {name}:MyPolicy", name)
     chosen = name if is_import_name(name) else choice(name, (*among, *INSTALLED))
@@ -457,5 +458,5 @@ def make_policy(name: str, instance: oasis.Instance | None = None, **options: An
 
 
 def having(option: str, names: Iterable[str] = tuple(POLICIES)) -> list[str]:
-    """Policies among `names` that have this option."""
+    """Return the names of those policies in `names` which have the option `option`."""
     return [name for name in names if option in entry_of(name).options]

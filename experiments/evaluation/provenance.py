@@ -24,7 +24,7 @@ from oasis.solvers import PROOF, Status
 
 
 def instance_digest(instance: Instance) -> str:
-    """SHA-256 of the content of `instance`; layout of the file and metadata do not count."""
+    """Return the SHA-256 of an instance's content, without its metadata or layout in the file."""
     content = instance_to_dict(instance)
     # Where an instance came from changes no result, so a note in it makes no other instance.
     content.pop("metadata", None)
@@ -32,14 +32,14 @@ def instance_digest(instance: Instance) -> str:
 
 
 def instance_reference(instance: Instance, file: str | None) -> dict[str, Any]:
-    """Plain data that name an instance: its file, the digest of its content, its metadata."""
+    """Return plain data that identify an instance: file, digest and metadata."""
     metadata = dict(instance.metadata)
     file = None if file == STANDARD_INPUT else file
     return {"file": file, "sha256": instance_digest(instance), "metadata": metadata}
 
 
 def file_reference(file: Path) -> dict[str, str | None]:
-    """Plain data that name a file and the digest of its bytes; None for what is a pipe."""
+    """Return plain data that identify a file: name and digest; None for what a pipe lacks."""
     if str(file) == STANDARD_INPUT:
         return {"file": None, "sha256": hashlib.sha256(read_content(file)).hexdigest()}
     # A pipe can be read only once.
@@ -48,7 +48,7 @@ def file_reference(file: Path) -> dict[str, str | None]:
 
 
 def _of_instance(data: Mapping[str, Any], name: str) -> str | None:
-    """What a result says of its instance; None if it does not."""
+    """Return `file` or `sha256` of a result's reference to its instance; None if absent."""
     reference = entry(data, "instance", mapping) if "instance" in data else {}
     with located_at("instance"):
         return entry({name: None, **reference}, name, optional(text))
@@ -66,12 +66,12 @@ def digest_of(data: Mapping[str, Any]) -> str | None:
 
 
 def stated_digest(data: Mapping[str, Any]) -> str:
-    """The digest of the result's instance, which it must state."""
+    """Return the digest of the result's instance; raise an error if the result has none."""
     return entry(data, "instance", lambda named: entry(named, "sha256", text))
 
 
 def check_digest(instance: Instance, sha256: str) -> None:
-    """Check that `instance` has the digest that a result records."""
+    """Raise `InputError` unless `instance` has the digest that a result records."""
     digest = instance_digest(instance)
     if digest != sha256:
         other = f"the result is of another instance: expected {sha256[:16]}, got {digest[:16]}"
@@ -106,7 +106,7 @@ class Recipe:
         )
 
     def check_files(self, files: Sequence[Mapping[str, Any]]) -> None:
-        """Check that the policy's code, and the files that its options name, are as they were."""
+        """Raise `InputError` if a file that the policy depends on differs from the recorded one."""
         before = {str(one.get("of")): one for one in self.files or ()}
         now = {str(one["of"]): one for one in files}
         for name in {**before, **now}:
@@ -125,7 +125,7 @@ NOT_COMPARED = ("instance", "seed", "version", "decision_seconds")
 
 
 def check_reproduced(recorded: Mapping[str, Any], reproduced: Mapping[str, Any]) -> None:
-    """Check that a repeated run agrees with its recorded result, measured times aside."""
+    """Raise `OasisError` at the first difference of a repeated run, measured times aside."""
     compared = {k: v for k, v in recorded.items() if k not in NOT_COMPARED}
     # The figure that people look at first is the first difference that is told.
     compared = {k: compared[k] for k in sorted(compared, key=lambda k: k != "total_utility")}
@@ -146,7 +146,7 @@ def _is_same(one: Any, other: Any) -> bool:
 def differences(
     first: Any, second: Any, path: str = "", same: Callable[[Any, Any], bool] = _is_same
 ) -> Iterator[tuple[str, Any, Any]]:
-    """What `second` has otherwise than `first`: the path, and both values; it may have more."""
+    """Yield path and both values where `second` lacks or changes an entry of `first`."""
     if isinstance(first, Mapping) and isinstance(second, Mapping):
         for name, value in first.items():
             inner = f"{path}.{name}" if path else name
@@ -166,7 +166,7 @@ def _brief(value: Any) -> str:
 
 
 def instance_of(data: Mapping[str, Any], instances: Mapping[str, Instance]) -> Instance | None:
-    """Find the instance of a result among those that are given, or in the file that it names."""
+    """Find a result's instance in `instances` (by digest) or in its file; None without either."""
     digest = digest_of(data)
     if digest is not None and digest in instances:
         return instances[digest]
@@ -187,7 +187,7 @@ TOTALS = ("total_utility", "objective")
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A document that agrees with its instance."""
+    """Outcome of a successful check of a document against its instance."""
 
     kind: str  # the command that wrote it, or `SCHEDULES`
     schedules: int
@@ -195,7 +195,7 @@ class Checked:
 
 
 def check_document(instance: Instance, data: Any) -> Checked:
-    """Check a result against its instance: its schedules, and every figure that follows."""
+    """Verify the schedules of a result, and all figures that follow from them; raise if wrong."""
     if "instance" in mapping(data):
         check_digest(instance, stated_digest(data))
     if "kind" not in data and SCHEDULES in data:
@@ -252,7 +252,7 @@ def _check_ratio(instance: Instance, result: Any) -> Checked:
 
 
 def _compare_figures(stated: Any, anew: Any, path: str = "") -> None:
-    """Refuse the first figure of a document that does not follow from its other contents."""
+    """Raise `VerificationError` at the first figure in `stated` that differs from `anew`."""
     for place, value, is_stated in differences(anew, stated, path, _agree):
         what = "missing" if is_stated is MISSING else f"states {is_stated!r}"
         raise VerificationError(place, f"{what}, recomputed {value!r}")

@@ -29,12 +29,12 @@ MANY = 1e7  # from which numbers are written with powers of ten
 
 
 def number(value: float | None) -> str:
-    """A number for people: six significant digits; a dash where there is none."""
+    """Format a number with six significant digits; a dash for None and infinity."""
     return "-" if value is None or math.isinf(value) else f"{value:.6g}"
 
 
 def interval(figure: Mapping[str, Any]) -> str:
-    """A mean over seeds with its interval: ± half of it, or its ends if it is not symmetrical."""
+    """Format a mean with its interval: ± half of it, or both ends if it is not symmetrical."""
     mean, low, high = figure["mean"], figure["low"], figure["high"]
     if mean is None:
         return "-"
@@ -50,20 +50,20 @@ def interval(figure: Mapping[str, Any]) -> str:
 
 
 def brief(value: float, digits: int = 4) -> str:
-    """A number in few significant digits, whole numbers below ten million without loss."""
+    """Format a number with `digits` significant digits; below ten million with all whole digits."""
     is_long = 10**digits <= abs(value) < MANY
     return f"{value:.0f}" if is_long else f"{value:.{digits}g}"
 
 
 def percent(value: float | None) -> str:
-    """A fraction as a percentage; a dash where there is none, 0 if it is nothing but rounding."""
+    """Format a fraction as a percentage; a dash for None and absurdly large ones."""
     if value is None or value > MANY:  # a gap to an objective of 0 is none, too
         return "-"
     return "0%" if abs(value) < ROUNDING else f"{brief(100 * value, 3)}%"
 
 
 def seconds(value: float) -> str:
-    """A duration for people."""
+    """Format a duration in milliseconds or seconds."""
     return f"{1000 * value:.3g} ms" if value < 1 else f"{value:.3g} s"
 
 
@@ -72,7 +72,7 @@ SPACE = "\N{NO-BREAK SPACE}"  # a time is not wrapped
 
 
 def duration_text(seconds: float | None) -> str:
-    """A duration in two units, such as ``2 h 5 min``."""
+    """Format a duration in its two largest units, such as ``2 h 5 min``; a dash for None."""
     if seconds is None:
         return "-"
     if 0 < abs(seconds) < 9.95:
@@ -93,7 +93,7 @@ Utilisation = Mapping[str, Mapping[str, float | None]]
 
 
 def run_facts(run: Run, utilisation: Utilisation) -> Facts:
-    """Facts of ``oasis run`` about a run, with the shares of the servers that were in use."""
+    """Lines (name, text) of ``oasis run`` on a run; `utilisation`: used shares by group."""
     facts = [
         ("total utility", number(run.total_utility)),
         ("admitted", f"{run.admitted} of {len(run.decisions)}"),
@@ -115,12 +115,12 @@ LATENCY = ("median", "p99", "max")
 
 
 def _told(value: Any) -> str:
-    """What a policy reports of itself: a list without its brackets."""
+    """Text of a value that a policy reports of its run: a list without its brackets."""
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def solve_facts(result: OfflineResult) -> Facts:
-    """Facts of ``oasis solve`` about an offline result."""
+    """Lines (name, text) of ``oasis solve`` on an offline result."""
     return [
         ("status", str(result.status)),
         ("objective", number(result.objective)),
@@ -135,7 +135,7 @@ def solve_facts(result: OfflineResult) -> Facts:
 
 
 def _unfinished(run: Run) -> Facts:
-    """Number of admitted jobs that did not finish; empty if all did."""
+    """A line on how many admitted jobs did not finish; empty if all did."""
     text = f"{run.admitted_unfinished} of {run.admitted} admitted jobs, which earn nothing"
     if run.outcome is not None and all(job.start is None for job in run.outcome.jobs):
         text += ": no job ever ran"
@@ -143,7 +143,7 @@ def _unfinished(run: Run) -> Facts:
 
 
 def ratio_facts(who: str, result: CompetitiveRatio, jobs: int) -> Facts:
-    """Facts of ``oasis ratio`` about the ratio of the policy `who`, on this many jobs."""
+    """Lines of ``oasis ratio`` on the ratio of the policy named `who`, for `jobs` jobs."""
     run, offline, latency = result.run, result.offline, result.run.latency
     facts = [
         ("competitive ratio", _ratio(who, result)),
@@ -163,7 +163,7 @@ def ratio_facts(who: str, result: CompetitiveRatio, jobs: int) -> Facts:
 
 
 def theory_facts(who: str, result: CompetitiveRatio) -> Facts:
-    """Constants and bounds of Theorem 4; names are those of the JSON document, in words."""
+    """Lines on Theorem 4 for the policy named `who`, or one on why the theorem does not apply."""
     if result.certificate is not None:
         return certificate_facts(who, result.certificate)
     why = "has no prices" if result.is_complete else "did not come to its end"
@@ -171,7 +171,7 @@ def theory_facts(who: str, result: CompetitiveRatio) -> Facts:
 
 
 def certificate_facts(who: str, certificate: Certificate | WeakDuality) -> Facts:
-    """The constants of Theorem 4, as printed and corrected; or the bound of weak duality."""
+    """Lines on the constants of Theorem 4, printed and corrected; or on weak duality's bound."""
     ratio = f"{number(certificate.ratio_bound)}, corrected bound / utility of {who}"
     bound = f"{number(certificate.upper_bound)}, which no schedule of these jobs exceeds"
     if isinstance(certificate, WeakDuality):
@@ -199,7 +199,7 @@ CHECKED = "the best schedule found was checked"
 
 
 def proof_of(bound_by: str) -> str:
-    """What a ratio rests on: who vouches for its two sides."""
+    """A sentence on who vouches for the best schedule and, by its method, for the upper bound."""
     source = "counts every job at its best" if bound_by == TRIVIAL else "comes from the solver"
     return f"{CHECKED}; the upper bound {source}"
 
@@ -220,7 +220,7 @@ def _optimum(result: CompetitiveRatio) -> str:
 
 
 def quote_facts(decision: Decision, arrival: int | None = None) -> Facts:
-    """Completion and cost of a quoted job, or the reason and remedy of its rejection."""
+    """Lines on a quoted job's schedule and cost, or why it is rejected and what would help."""
     schedule = decision.schedule
     if schedule is not None:
         slots, _, counts = schedule.workers.T
@@ -254,7 +254,7 @@ def quote_facts(decision: Decision, arrival: int | None = None) -> Facts:
 
 
 def slots_of(schedule: Schedule) -> str:
-    """The slots with workers, each stretch without a pause by its first and last."""
+    """Text of the slots with workers, ``slots 2 to 4, 7``: consecutive ones by first and last."""
     slots = np.unique(schedule.workers[:, 0])
     stretches = np.split(slots, np.flatnonzero(np.diff(slots) > 1) + 1)
     named = (f"{s[0]}" if len(s) == 1 else f"{s[0]} to {s[-1]}" for s in stretches)
@@ -268,7 +268,7 @@ DECISIONS: Columns = (("job", False), *((name, True) for name in NUMBERS), ("", 
 
 
 def decision_row(decision: Decision) -> tuple[str, ...]:
-    """A row of the table of decisions."""
+    """Row of a job in the table of decisions: job, completion, utility, cost, outcome."""
     if not decision.admitted:
         return (decision.job_id, "-", "-", "-", f"rejected: {decision.reason}")
     if decision.completion is None:
@@ -285,7 +285,7 @@ MARK = "*"  # of a figure that may look good because jobs did not finish
 
 
 def comparison_table(comparison: Comparison) -> tuple[Columns, list[tuple[str, ...]]]:
-    """Columns and rows of ``oasis compare``, also on elastic jobs, and of ``oasis replay``."""
+    """Columns and rows of a comparison, for instances, elastic jobs or traces by its kind."""
     on_jobs = ELASTIC if "format" in comparison.about else COMPARED
     shown, unfinished = REPLAYED if comparison.kind == "replay" else on_jobs, comparison.unfinished
     if any(SHARES[0] in row for row in comparison.policies.values()):
@@ -299,20 +299,20 @@ def comparison_table(comparison: Comparison) -> tuple[Columns, list[tuple[str, .
 
 
 def _cell(row: Mapping[str, Any], column: TableColumn, *, left_jobs: bool) -> str:
-    """What a policy has in a column; a mark where it may look good because of jobs that it left."""
+    """Text of a policy in a column, marked if unfinished jobs (`left_jobs`) may flatter it."""
     _, figure, text = column
     cell = text(row[figure] if figure else row)
     return cell + MARK if left_jobs and figure in MARKED and cell != "-" else cell
 
 
 def _certified(figures: Mapping[str, Any]) -> str:
-    """The share of the optimum that a policy earned, or the two ends between which it lies."""
+    """Share of the optimum that a policy earned, or both ends of the interval that contains it."""
     low, high = (percent(figures[share]) for share in SHARES)
     return low if low == high else f"{low.removesuffix('%')}-{high}"
 
 
 def optimum_facts(comparison: Comparison) -> Facts:
-    """The optimum of which the table shows shares; nothing if it shows none."""
+    """Lines on the optimum that a comparison is measured against; empty without one."""
     optimum = comparison.about.get("optimum")
     if optimum is None:
         return []
@@ -326,7 +326,7 @@ def optimum_facts(comparison: Comparison) -> Facts:
 
 
 def unfinished_notes(comparison: Comparison) -> list[str]:
-    """Lines to print below a table of policies in which jobs did not finish; none if all did."""
+    """Notes for a table of policies that did not finish all jobs; empty if all did."""
     each = [f"{name} {brief(count)}" for name, count in comparison.unfinished.items() if count]
     of_all = f"of {comparison.about.get('jobs')} jobs: {', '.join(each)}"
     notes = [f"{MARK}: of the finished jobs only. Not finished, {of_all}"] if each else []
@@ -338,7 +338,7 @@ def unfinished_notes(comparison: Comparison) -> list[str]:
 
 
 def comparison_notes(comparison: Comparison) -> list[str]:
-    """Lines to print below the table: the optimum of its shares, and what its marks mean."""
+    """Notes below a comparison: on the optimum, on unfinished jobs, and on `easy` if shown."""
     optimum = [f"{name}: {value}" for name, value in optimum_facts(comparison)]
     in_places = comparison.kind == "replay" and comparison.about.get("placement") != "whole"
     easy = [EASY_PLACES] if in_places and "easy" in comparison.policies else []
@@ -346,7 +346,7 @@ def comparison_notes(comparison: Comparison) -> list[str]:
 
 
 def _utility(figures: Mapping[str, Any]) -> str:
-    """Total utility; over several seeds with its interval."""
+    """Text of the total utility, with its interval if it is a mean over seeds."""
     figure = figures.get(OVER_SEEDS, {}).get("figures", {}).get("total_utility")
     return number(figures["total_utility"]) if figure is None else interval(figure)
 
@@ -367,7 +367,7 @@ def _decision_time(figures: Mapping[str, Any]) -> str:
 
 
 def _whole(share: float | None) -> str:
-    """A share in whole percent: the table must fit 80 columns."""
+    """Format a share as a whole percentage to fit 80 columns; a dash for None."""
     return "-" if share is None else f"{100 * share:.0f}%"
 
 

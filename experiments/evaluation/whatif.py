@@ -45,7 +45,7 @@ NOISE = 1.15  # by which the seconds of a job differ between two short runs and 
 
 @dataclass(frozen=True)
 class Scenario:
-    """Jobs of a trace on machines of these GPUs: the source of cells of a sweep."""
+    """Jobs of a trace on machines with these numbers of GPUs; a source of inputs of sweep cells."""
 
     trace: pd.DataFrame = field(repr=False, compare=False)
     machines: tuple[int, ...]
@@ -57,14 +57,14 @@ class Scenario:
 
     @classmethod
     def of(cls, jobs: pd.DataFrame, machines: tuple[int, ...], placement: str) -> Scenario:
-        """The jobs as they came."""
+        """Make the scenario of the jobs with their own times of submission, load 1."""
         rows = pd.util.hash_pandas_object(jobs, index=False).to_numpy()
         sha256 = hashlib.sha256(" ".join(jobs).encode() + rows.tobytes()).hexdigest()
         return cls(jobs, machines, placement, sha256=sha256)
 
     @property
     def identity(self) -> dict[str, Any]:
-        """Plain data that determine the jobs and the machines."""
+        """Plain data that identify the jobs and the machines."""
         how = {"placement": self.placement, "load": self.load, "sha256": self.sha256}
         how |= {"held": self.held} if self.held else {}
         return {"kind": "trace", "machines": list(self.machines), **how}
@@ -72,7 +72,7 @@ class Scenario:
     labels = identity
 
     def make(self, seed: int) -> Scenario:
-        """Return itself: nothing is drawn."""
+        """Return the scenario itself: nothing is drawn, whatever the seed."""
         return self
 
     @property
@@ -82,17 +82,17 @@ class Scenario:
 
     @property
     def widest(self) -> int:
-        """GPUs of the largest job that can run."""
+        """Most GPUs that a job may want in order to run at all."""
         return self.gpus if self.placement == "pooled" else max(self.machines)
 
     def at(self, count: int) -> Scenario:
-        """The first `count` of the machines; beyond those there are, more like the last."""
+        """Return the scenario on `count` machines; further machines are like the last one."""
         more = self.machines[-1:] * (count - len(self.machines))
         return replace(self, machines=(*self.machines, *more)[:count])
 
     @property
     def jobs(self) -> pd.DataFrame:
-        """The jobs at this load; at another than their own they would not have started as told."""
+        """Jobs with submission times divided by the load; recorded starts only at a load of 1."""
         if self.load == 1.0:
             return self.trace
         submitted = self.trace.submitted / self.load
@@ -100,7 +100,7 @@ class Scenario:
 
     @property
     def workload(self) -> Workload:
-        """Machines and jobs of a simulation, without anything that really happened to the jobs."""
+        """Machines and jobs for a simulation, without the recorded starts and ends."""
         jobs, worth = self.jobs, worth_of(self.jobs)
         names = ("job", "submitted", "duration", "gpus", "owner")
         columns = (jobs[name].tolist() for name in names)
@@ -112,12 +112,12 @@ class Scenario:
 
     @property
     def others(self) -> Held:
-        """What others hold, at this load."""
+        """GPUs that jobs outside the trace hold, with times divided by the load."""
         return tuple((begin / self.load, end / self.load, n) for begin, end, n in self.held)
 
     @property
     def offered(self) -> tuple[float, float]:
-        """GPU-hours that the jobs want, and those there are while they come."""
+        """GPU-hours that the jobs want, and GPU-hours available from first to last submission."""
         submitted, demand = self.jobs.submitted, (self.trace.gpus * self.trace.duration).sum()
         first, last = float(submitted.iloc[0]), float(submitted.iloc[-1])
         others = _held_between(self.others, first, last)
@@ -126,7 +126,7 @@ class Scenario:
 
     @property
     def bounds(self) -> dict[str, Any]:
-        """What no scheduler passes: the mean time to completion, the total utility if known."""
+        """Bounds for every scheduler: least mean completion time; most utility, None if unknown."""
         from offline.rigid_bound import rigid_mean_bound  # noqa: PLC0415 (needs an extra)
         from offline.rigid_utility import rigid_utility_bound  # noqa: PLC0415
 
@@ -140,7 +140,7 @@ class Scenario:
 
 
 def jobs_frame(trace: pd.DataFrame) -> pd.DataFrame:
-    """The jobs of a trace in order of submission; NaN where it does not say."""
+    """Data frame of a trace's jobs in order of submission; unrecorded times are NaN."""
     rows = trace.sort_values("submitted", kind="stable", ignore_index=True)
     owners = rows.owner.mask(rows.owner == "", NO_OWNER)
     frame = pd.DataFrame({"job": rows.id, "owner": pd.Categorical(owners), "gpus": rows.gpus})
@@ -153,7 +153,7 @@ def jobs_frame(trace: pd.DataFrame) -> pd.DataFrame:
 
 
 def valued(jobs: pd.DataFrame, utilities: str | None, seed: int) -> tuple[pd.DataFrame, str | None]:
-    """The jobs with what they are worth, and in words how that is known."""
+    """Return jobs with columns of drawn or given utilities, and a text on their origin or None."""
     if utilities == results.DRAWN:
         options = TraceOptions(seed=seed)
         slot = options.slot_seconds
@@ -170,7 +170,7 @@ def valued(jobs: pd.DataFrame, utilities: str | None, seed: int) -> tuple[pd.Dat
 
 
 def worth_of(jobs: pd.DataFrame) -> UtilityColumns | None:
-    """Utility of each job; None unless all are known."""
+    """Utility functions of the jobs; None without columns of utilities."""
     if WORTH[0] not in jobs:
         return None
     return UtilityColumns(*(jobs[name].to_numpy() for name in WORTH))
@@ -182,7 +182,7 @@ def is_recorded(jobs: pd.DataFrame) -> bool:
 
 
 def busiest_moment(jobs: pd.DataFrame, held: Held = ()) -> int:
-    """Most GPUs in use at one time, as recorded; from submission on where starts are unknown."""
+    """Most GPUs in use at once by recorded times; jobs without a start count from submission."""
     rows = [{"started": begin, "duration": end - begin, "gpus": n} for begin, end, n in held]
     every = pd.concat([jobs, pd.DataFrame(rows)]) if held else jobs
     return int(busiest(every, every.gpus))
@@ -191,7 +191,7 @@ def busiest_moment(jobs: pd.DataFrame, held: Held = ()) -> int:
 def smallest_machines(
     jobs: pd.DataFrame, size: int, placement: str, held: Held = ()
 ) -> tuple[tuple[int, ...], str]:
-    """The fewest machines of `size` GPUs that hold the busiest moment and each job, and a note."""
+    """Fewest machines of `size` GPUs that fit the peak and every job; and a note on them."""
     if placement == "whole":
         size = max(size, int(jobs.gpus.max()))
     count = -(-busiest_moment(jobs, held) // size)
@@ -207,7 +207,7 @@ def smallest_machines(
 def scenarios(
     first: Scenario, loads: Iterable[float], fewer: Iterable[int], more: Iterable[int]
 ) -> list[Scenario]:
-    """The jobs as they came on all machines; then other loads, then fewer machines, then more."""
+    """Scenarios: `first`; then with other loads, `fewer` machines, and `more` machines (counts)."""
     machines, widest, counts = len(first.machines), int(first.jobs.gpus.max()), list(fewer)
     if max(counts, default=0) >= machines:
         raise InputError(
@@ -229,7 +229,7 @@ Levels = tuple[FloatArray, FloatArray]  # times, and what there is from each of 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ran:
-    """A run: its jobs with their times, its queue and its use."""
+    """A simulated or recorded run: jobs with their times, queue and GPUs in use over time."""
 
     # With ``waiting``; ``completion``, NaN of a job that did not finish; and ``started``, NaN of
     # one that never had GPUs.
@@ -243,7 +243,7 @@ class Ran:
 
 
 def _waits(progress: JobProgress) -> Iterator[float]:
-    """Times at which a settled job begins or ceases to wait, each with the change of the queue."""
+    """Yield (time, +1) when a settled job begins to wait, (time, -1) when it stops waiting."""
     settled = progress.since if progress.end is None else progress.end
     # It waits from its arrival on; what it holds there, it holds from the same time on.
     waits = True
@@ -264,7 +264,7 @@ def _levels(times: FloatArray, changes: FloatArray | IntArray) -> Levels:
 
 
 def run(scenario: Scenario, policy: Policy) -> Ran:
-    """Replay the jobs of a scenario under `policy`."""
+    """Replay the jobs of a scenario under `policy`, and return the run."""
     workload, queue = scenario.workload, array("d")
     outcome = replay(workload, policy, on_settled=lambda job: queue.extend(_waits(job)))
     for job in outcome.jobs:
@@ -287,12 +287,12 @@ def run(scenario: Scenario, policy: Policy) -> Ran:
 
 
 def _held_between(held: Held, begin: float, end: float) -> float:
-    """GPU-seconds that others hold from `begin` to `end`."""
+    """GPU-seconds that jobs outside the trace hold from `begin` to `end`."""
     return sum(n * max(0.0, min(until, end) - max(since, begin)) for since, until, n in held)
 
 
 def really_happened(jobs: pd.DataFrame, held: Held = ()) -> Ran:
-    """The jobs whose start is recorded: each waits from submission to end, less its duration."""
+    """The recorded run of jobs with a start; waiting is time to completion less duration."""
     jobs = jobs[jobs.started.notna()]
     completion = np.maximum(jobs.ended - jobs.submitted, jobs.duration)
     ones, wide = np.ones(len(jobs)), jobs.gpus.to_numpy()
@@ -308,7 +308,7 @@ def really_happened(jobs: pd.DataFrame, held: Held = ()) -> Ran:
 
 
 def figures(ran: Ran, gpus: int) -> dict[str, Any]:
-    """The numbers of a run as plain data; times in seconds, slowdowns of the finished jobs."""
+    """Compute a run's figures; times in seconds, completion and slowdown of finished jobs."""
     jobs = with_measures(ran.jobs)
     begin = float(jobs.submitted.iloc[0])
     # What others hold cannot be in use; if they hold all, there is no share.
@@ -341,7 +341,7 @@ def figures(ran: Ran, gpus: int) -> dict[str, Any]:
 
 
 def with_measures(jobs: pd.DataFrame) -> pd.DataFrame:
-    """The jobs of a run with size, GPU-hours, slowdown, and what each earned if that is known."""
+    """Add columns to a run's jobs: size, GPU-hours, slowdown, and utility if it is known."""
     # Slowdown: durations below 10 s count as 10 s, so that short jobs do not decide (Feitelson and
     # Rudolph, JSSPP 1998).
     size = np.searchsorted([least for least, _, _ in results.SIZES], jobs.gpus, side="right") - 1
@@ -358,7 +358,7 @@ def with_measures(jobs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _quantile(values: Any, share: float) -> float:
-    """The least value that at least `share` of all do not exceed; of the half, the median."""
+    """Least value that at least `share` of `values` do not exceed; the median for 0.5; or NaN."""
     if not len(values):
         return math.nan
     if share == 0.5:
@@ -368,13 +368,14 @@ def _quantile(values: Any, share: float) -> float:
 
 
 def _summary(values: pd.Series) -> dict[str, float | None]:
+    """Mean and percentiles of `values` by name; None without values."""
     mean = math.fsum(np.sort(values)) / len(values) if len(values) else math.nan
     columns = {"mean": mean, **{f"p{k}": _quantile(values, k / 100) for k in results.KEPT}}
     return dict(zip(columns, or_none(pd.Series(columns)), strict=True))
 
 
 def _by(jobs: pd.DataFrame, key: str) -> dict[str, list[Any]]:
-    """Figures of each part of the jobs; None where a part has none."""
+    """Figures of the jobs grouped by column `key`, a list per figure; None without values."""
     parts = jobs.groupby(key, observed=False)
     counts, means = parts.size(), parts[["waiting", "completion", "slowdown"]].mean()
     columns = {
@@ -389,12 +390,12 @@ def _by(jobs: pd.DataFrame, key: str) -> dict[str, list[Any]]:
 
 
 def or_none(column: pd.Series) -> list[Any]:
-    """The values for JSON, which has no NaN."""
+    """The values as a list, with None in place of NaN, which JSON does not have."""
     return [None if math.isnan(value) else value for value in column.tolist()]
 
 
 def _means(levels: Levels, begin: float, end: float, parts: int) -> FloatArray:
-    """Means of a step function over equal parts of the time from `begin` to `end`."""
+    """Means of the step function `levels` over `parts` equal parts of `begin` to `end`."""
     times, values = levels
     if end <= begin or not len(times):
         return np.zeros(parts)
@@ -406,7 +407,7 @@ def _means(levels: Levels, begin: float, end: float, parts: int) -> FloatArray:
 
 
 def recorded_figures(jobs: pd.DataFrame, gpus: int, held: Held = ()) -> dict[str, Any]:
-    """Figures of the recorded run, and ``peak``, the most GPUs in use at once, also by others."""
+    """Figures of the recorded run; `peak` is the most GPUs in use at once, with `held` ones."""
     ran = really_happened(jobs, held)
     times, in_use = ran.in_use
     begins, ends, wide = np.array(held, dtype=float).reshape(-1, 3).T
@@ -419,7 +420,7 @@ def recorded_figures(jobs: pd.DataFrame, gpus: int, held: Held = ()) -> dict[str
 
 
 def policy_figures(scenario: Scenario, policy: Policy) -> tuple[dict[str, Any], pd.DataFrame]:
-    """Run `policy`; return its figures, with ``told``: whether it knows durations, and its jobs."""
+    """Run `policy`; return figures, among them `told` (if it knows durations), and the jobs."""
     ran = run(scenario, policy)
     about = {"told": wants(policy, "told_remaining"), "parameters": parameters_of(policy)}
     return figures(ran, scenario.gpus) | about, ran.jobs
@@ -428,7 +429,7 @@ def policy_figures(scenario: Scenario, policy: Policy) -> tuple[dict[str, Any], 
 def csv_tables(
     result: results.WhatIf, jobs: pd.DataFrame, runs: dict[str, dict[str, list[float]]]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """A row for each job under each policy, reality first; and for each owner in each setting."""
+    """Tables of jobs by policy, with their times in `runs`, and of owners by policy and setting."""
     each = {name: jobs.assign(**times) for name, times in runs.items()}
     if is_recorded(jobs):
         each = {results.RECORDED: really_happened(jobs).jobs, **each}
@@ -447,7 +448,7 @@ def csv_tables(
 
 
 def queue_ahead(scenario: Scenario) -> float:
-    """Jobs that wait at each submission, added up, if all GPUs together serve one after another."""
+    """Sum over submissions of jobs waiting, if all GPUs serve one job at a time, in order."""
     jobs = scenario.jobs
     times = jobs.submitted.to_numpy()
     work = (jobs.gpus * jobs.duration / scenario.gpus).to_numpy()
@@ -457,7 +458,7 @@ def queue_ahead(scenario: Scenario) -> float:
 
 
 def seconds_a_job(scenario: Scenario, make: Callable[[], Policy]) -> tuple[float, float]:
-    """Seconds that a job takes a policy to replay, and those more for each job that waits then."""
+    """Estimate how long replays take: seconds per job, and more per job and waiting job."""
     # Where some come all at once, so that half of them wait on average; then with twice as many.
     jobs, paces, took = scenario.jobs, [], 0.0
     count = min(FIRST, len(jobs))

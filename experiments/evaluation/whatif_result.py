@@ -42,7 +42,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One load on one set of machines (GPUs of each), and its policies' figures by their names."""
+    """One load on one set of machines (GPUs of each), with the figures of each policy by name."""
 
     load: float
     machines: tuple[int, ...]
@@ -59,17 +59,17 @@ class Setting:
 
     @property
     def offered(self) -> float | None:
-        """Wanted GPU-hours by those there are; above 1, the queue grows as long as jobs come so."""
+        """Wanted over available GPU-hours, None if none exist; above 1 the queue keeps growing."""
         return self.wanted_gpu_hours / self.gpu_hours if self.gpu_hours else None
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
+        """Return plain data for JSON."""
         return {**asdict(self), "machines": list(self.machines), "gpus": self.gpus}
 
 
 @dataclass(frozen=True, slots=True)
 class WhatIf:
-    """Policies on the jobs of a trace; the first of the settings is the one asked about."""
+    """Figures of policies on a trace's jobs; `settings[0]` is as requested, others vary it."""
 
     settings: tuple[Setting, ...]
     owners: tuple[str, ...]  # in the order of ``by_owner`` in the figures
@@ -77,12 +77,12 @@ class WhatIf:
 
     @property
     def first(self) -> Setting:
-        """The setting that was asked about."""
+        """The setting with the load and machines as requested."""
         return self.settings[0]
 
     @property
     def reference(self) -> str | None:
-        """Row that policies are compared with: the recorded run of all jobs, FIFO, or the first."""
+        """Row to compare with: the recorded run if complete, else FIFO, or the first policy."""
         rows = self.first.policies
         recorded = rows.get(RECORDED)
         if recorded is not None and recorded["finished"] == self.about["jobs"]:
@@ -90,7 +90,10 @@ class WhatIf:
         return next((name for name in ("fifo", *rows) if name in rows.keys() - {RECORDED}), None)
 
     def best(self, *, untold: bool = False) -> str | None:
-        """The policy with the least mean time to completion, if all jobs finished under it."""
+        """Name of the policy of least mean completion time; None unless all jobs finished in one.
+
+        `untold` leaves out policies that are told how long jobs take.
+        """
         rows = self.first.policies
         done = (name for name, row in rows.items() if name != RECORDED and not row["unfinished"])
         known = (name for name in done if not (untold and rows[name]["told"]))
@@ -102,13 +105,13 @@ class WhatIf:
         return list(self.about.get("missing", ()))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON; the inverse of `from_dict`."""
+        """Return plain data for JSON, which `from_dict` reads."""
         settings = [setting.to_dict() for setting in self.settings]
         return {"kind": KIND, **self.about, "owners": list(self.owners), "settings": settings}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> WhatIf:
-        """Rebuild from `to_dict`; errors have the path of what is missing or wrong."""
+        """Make a result from the data of `to_dict`; errors have the path of what is wrong."""
         entry(data, "jobs", real)
         owners = entry(data, "owners", list_of(text))
         settings = entry(data, "settings", list_of(partial(_setting, owners=len(owners))))
@@ -121,6 +124,7 @@ class WhatIf:
 
 
 def _setting(data: Any, owners: int) -> Setting:
+    """Read a setting from its document; `owners` is the number of owners."""
     row = ROW | {"by_size": _part(len(SIZES)), "by_owner": _part(owners)}
     shape: dict[str, Any] = {
         **dict.fromkeys(("load", "wanted_gpu_hours", "gpu_hours"), real),
@@ -136,7 +140,7 @@ def _setting(data: Any, owners: int) -> Setting:
 
 
 def _row(data: Any, shape: Mapping[str, Any]) -> dict[str, Any]:
-    """Figures of a policy; there is no mean, for example, only where no job finished."""
+    """Check the figures of a policy; means may be None only if no job finished."""
     row = _shaped(data, shape)
     return _shaped(row, {n: dict.fromkeys(row[n], real) for n in TIMES if row["finished"]})
 
@@ -153,7 +157,7 @@ def _reals(data: Any) -> list[float]:
 
 
 def _part(parts: int) -> Reader[dict[str, Any]]:
-    """Reads figures of so many parts of the jobs, and the utility where there is one."""
+    """Return a reader of figures of groups of jobs that checks that each has `parts` numbers."""
     numbers = partial(_numbers, length=parts)
 
     def read(data: Any) -> dict[str, Any]:
@@ -183,7 +187,7 @@ ROW: dict[str, Any] = {
 
 
 def _shaped(data: Any, shape: Mapping[str, Any]) -> dict[str, Any]:
-    """The mapping with what `shape` says of it, readers or further shapes; the rest as it is."""
+    """Check entries of `data` by the (nested) readers in `shape`; keep all other entries."""
     read = {
         name: entry(data, name, part if callable(part) else partial(_shaped, shape=part))
         for name, part in shape.items()
@@ -192,7 +196,7 @@ def _shaped(data: Any, shape: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _goal(data: Any) -> dict[str, Any]:
-    """The goal, and for each policy the numbers of machines that were tried."""
+    """Check the goal of a document, and the numbers of machines that were tried for each policy."""
     search = {"machines": optional(count), "tried": list_of(partial(_numbers, length=2))}
     shape = {"policies": object_of(partial(_shaped, shape=search))}
     goal = _shaped(data, {"text": text, "least": count, "most": count, **shape})
@@ -231,7 +235,7 @@ class Goal:
 
     @classmethod
     def read(cls, text: str) -> Goal:
-        """Read a goal, in letters of any case."""
+        """Read a goal such as ``p95 wait < 10 min``, in letters of any case."""
         words = WORDS.fullmatch(text.casefold())
         if words is None or words[1] not in STATISTICS or words[2] not in OF:
             raise InputError("", GOAL, text)
@@ -245,17 +249,17 @@ class Goal:
         return goal
 
     def value(self, row: Mapping[str, Any]) -> float | None:
-        """The statistic of a run; None where jobs did not finish, which reaches no goal."""
+        """The statistic of a run; None if jobs did not finish, which never reaches a goal."""
         return None if row["unfinished"] else row[self.of][self.statistic]
 
     def reached(self, value: float | None) -> bool:
-        """Whether a value is within the limit."""
+        """Whether a value of the statistic is within the limit; False for None."""
         exact = value == self.limit and not self.strict
         return value is not None and (value < self.limit or exact)
 
 
 def next_count(goal: Goal, least: int, most: int, tried: Mapping[int, float | None]) -> int | None:
-    """The number of machines to try next, by bisection; None at the end."""
+    """Number of machines to try next, by bisection; None once the least is found."""
     if most not in tried:
         return most
     high = min((n for n, value in tried.items() if goal.reached(value)), default=most + 1)
@@ -282,30 +286,30 @@ Table = tuple[str, tuple[tuple[str, bool], ...], list[Cells]]  # title, columns,
 
 
 def _table(title: str, headings: Cells, rows: Iterable[Cells]) -> Table:
-    """Rows under headings, of which the first is that of names; the others are of numbers."""
+    """Make a table; the first column has names, all others numbers."""
     return title, tuple((heading, k > 0) for k, heading in enumerate(headings)), list(rows)
 
 
 def more(seconds: float) -> str:
-    """A difference with its sign; 0 if it is less than a second."""
+    """Text of a difference in seconds with its sign; ``0`` if it is less than a second."""
     if abs(seconds) < 1.0:
         return "0"
     return duration_text(seconds) if seconds < 0 else f"+{duration_text(seconds)}"
 
 
 def called(name: str, row: Row | None = None) -> str:
-    """The name in a table, marked if the policy is told how long jobs take."""
+    """Text for a policy or the recorded run; a mark is added if the policy knows durations."""
     return CALLED.get(name, name) + (TOLD if row is not None and row["told"] else "")
 
 
 def jobs_text(result: WhatIf) -> str:
-    """Number of jobs, and the machines in a few words."""
+    """Text of the number of jobs and of the requested machines."""
     jobs = result.about["jobs"]
     return f"{jobs:,} job{'' if jobs == 1 else 's'} on {machines_text(result.first.machines)}"
 
 
 def setting_text(first: Setting, setting: Setting) -> str:
-    """A setting in a few words, beside the first."""
+    """Describe a setting in a few words, by its load or its difference from `first`."""
     if setting.load != 1.0:
         return f"load x {setting.load:g}"
     count = len(setting.machines) - len(first.machines)
@@ -315,7 +319,7 @@ def setting_text(first: Setting, setting: Setting) -> str:
 
 
 def by_load(result: WhatIf) -> list[Setting]:
-    """All settings: by their load, then those with fewer machines, then those with more."""
+    """Sort all settings: full machines by load, then fewer machines, then more."""
     most = len(result.first.machines)
     return sorted(
         result.settings,
@@ -324,7 +328,7 @@ def by_load(result: WhatIf) -> list[Setting]:
 
 
 def tables(result: WhatIf) -> list[Table]:
-    """All tables, in their order."""
+    """Build all tables of the result, in the order in which they are printed."""
     first, reference, most = result.first, result.reference, result.first.utility_bound
 
     def by_policy(title: str, headings: Cells, cells: Callable[[str, Row], Cells]) -> Table:
@@ -378,17 +382,18 @@ def tables(result: WhatIf) -> list[Table]:
 
 
 def _ends(row: Row, name: str) -> str:
-    """A time to completion, with a mark where jobs did not finish."""
+    """Text of a statistic of the time to completion, marked if not all jobs finished."""
     seconds = row["completion"][name]
     return duration_text(seconds) + (MARK if row["unfinished"] and seconds is not None else "")
 
 
 def _is_beyond(row: Row, setting: Setting) -> bool:
-    """Whether more GPUs were in use in reality than bounds are for."""
+    """Whether the recorded run used more GPUs than the setting has, so no bound holds for it."""
     return bool(row.get("peak", 0) > setting.gpus)
 
 
 def _above_bound(row: Row, setting: Setting) -> str:
+    """Text of how far the mean is above the bound; a dash if they cannot be compared."""
     mean, bound = row["completion"]["mean"], setting.bound
     if mean is None or not bound or row["unfinished"] or _is_beyond(row, setting):
         return "-"
@@ -398,7 +403,7 @@ def _above_bound(row: Row, setting: Setting) -> str:
 
 
 class PartChange(NamedTuple):
-    """Mean waiting of some jobs, an owner's or a size, under the reference and under a policy."""
+    """Mean waiting of an owner's jobs or jobs of a size, under the reference and a policy."""
 
     name: str
     jobs: int
@@ -408,17 +413,17 @@ class PartChange(NamedTuple):
 
     @property
     def more(self) -> float:
-        """Seconds that they wait longer; below 0 they wait less."""
+        """Seconds by which the group waits longer than under the reference; below 0, less."""
         return 0.0 if self.after is None else self.after - self.before
 
     @property
     def verdict(self) -> int:
-        """-1: they wait less; 1: longer; 0: the same, up to a second or half a percent."""
+        """-1 if the group waits less, 1 if longer, 0 if equal up to a second or half a percent."""
         return 0 if abs(self.more) <= max(1.0, BETTER * self.before) else 1 if self.more > 0 else -1
 
 
 def changes(result: WhatIf, policy: str, by: str) -> list[PartChange]:
-    """Parts of the jobs by size, or by owner with most GPU-hours first, against the reference."""
+    """Changes of waiting against the reference, by size or (most GPU-hours first) by owner."""
     if result.reference is None:
         return []
     one, other = (result.first.policies[name][by] for name in (result.reference, policy))
@@ -429,7 +434,7 @@ def changes(result: WhatIf, policy: str, by: str) -> list[PartChange]:
 
 
 def _owner_table(result: WhatIf) -> list[Table]:
-    """The owners with most GPU-hours under the best policy, unless that is the reference."""
+    """A list of one table, owners' waiting under the best policy; empty if it is the reference."""
     best, reference = result.best(), result.reference
     if reference is None or best in (None, reference) or len(result.owners) < 2:
         return []
@@ -442,7 +447,7 @@ def _owner_table(result: WhatIf) -> list[Table]:
 
 
 def _setting_tables(result: WhatIf) -> list[Table]:
-    """Means in every setting, if there are several; GPU-hours wanted, and those there are."""
+    """A table of means if there are several settings, and a table of their GPU-hours."""
     settings = by_load(result)
     shown: list[Table] = []
     rows: list[Cells] = []
@@ -487,7 +492,7 @@ def _goal_table(result: WhatIf) -> list[Table]:
 
 
 def answer(result: WhatIf) -> Cells:
-    """The answer in sentences, made from the numbers; fewer where there is none."""
+    """Sentences that answer which policy is best and by how much; empty ones are left out."""
     setting, reference, best = result.first, result.reference, result.best()
     if best is None or reference is None:
         return ("No policy finished every job, so none is best.",)
@@ -498,7 +503,7 @@ def answer(result: WhatIf) -> Cells:
 
 
 def _absurd(setting: Setting) -> str:
-    """Warn of numbers that no cluster has, in reality or under any policy."""
+    """A warning if use or slowdown is so extreme that the units may be wrong; else empty."""
     most = max(row["gpu_utilisation"] or 0.0 for row in setting.policies.values())
     slow = {name: row["slowdown"]["mean"] or 0.0 for name, row in setting.policies.items()}
     # One bad policy may well let short jobs wait for long; all of them hardly.
@@ -511,6 +516,7 @@ def _absurd(setting: Setting) -> str:
 
 
 def _best(result: WhatIf, best: str, reference: str) -> str:
+    """A sentence on the best policy, against the reference and policies not told durations."""
     setting, rows, jobs = result.first, result.first.policies, result.about["jobs"]
     mean, before = (rows[name]["completion"]["mean"] for name in (best, reference))
     where = f"On {machines_text(setting.machines)}, "
@@ -548,7 +554,7 @@ def _best(result: WhatIf, best: str, reference: str) -> str:
 
 
 def _gain(setting: Setting, best: str, mean: float) -> str:
-    """Say how far the best policy is from the bound on every scheduler."""
+    """A sentence on how far the best policy is from the bound; empty without a bound."""
     if not setting.bound:
         return ""
     gain = 1 - setting.bound / mean
@@ -560,7 +566,7 @@ def _gain(setting: Setting, best: str, mean: float) -> str:
 
 
 def _earned(setting: Setting) -> str:
-    """Name the policy that earns most, if the jobs have utilities."""
+    """A sentence on which policy earns most and how much; empty if no utilities are known."""
     most = setting.utility_bound
     rows = {name: row for name, row in setting.policies.items() if name != RECORDED}
     earned = {name: row["utility"] for name, row in rows.items() if "utility" in row}
@@ -577,7 +583,7 @@ def _earned(setting: Setting) -> str:
 
 
 def _parts(result: WhatIf, best: str) -> str:
-    """Name the owners and sizes of jobs that wait less, and those that wait longer."""
+    """A sentence on which owners and sizes of jobs wait less or longer; empty if there is none."""
     if best == result.reference:
         return ""
     owners, sizes = (changes(result, best, by) for by in ("by_owner", "by_size"))
@@ -605,7 +611,7 @@ def _parts(result: WhatIf, best: str) -> str:
 
 
 def _grows(result: WhatIf) -> str:
-    """Say at which load or machines more is wanted than there is."""
+    """A sentence on the settings in which the queue grows for ever; empty if there are none."""
     beyond = [one for one in by_load(result) if (one.offered or 0.0) > 1.0]
     where = ", ".join(setting_text(result.first, one) for one in beyond)
     says = f"If jobs go on coming like this, {GROWS} under every scheduler ({where}): they want"
@@ -613,7 +619,7 @@ def _grows(result: WhatIf) -> str:
 
 
 def notes(result: WhatIf) -> list[str]:
-    """Sentences below the tables: what marks and words mean, and what is left out or assumed."""
+    """Sentences below the tables that explain marks, words, assumptions and what is left out."""
     rows, about, best = result.first.policies, result.about, result.best()
     simulated = [row for name, row in rows.items() if name != RECORDED]
     real = rows.get(RECORDED, {"finished": about["jobs"], "peak": 0})
@@ -660,7 +666,7 @@ def notes(result: WhatIf) -> list[str]:
 
 
 def _tried(goal: Mapping[str, Any] | None) -> str:
-    """Say which numbers of machines were tried: that the others behave alike is not known."""
+    """A note on which numbers of machines were tried for the goal; empty without a goal."""
     if goal is None:
         return ""
     tried = {name: [n for n, _ in one["tried"]] for name, one in goal["policies"].items()}

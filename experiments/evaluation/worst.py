@@ -97,7 +97,7 @@ class Space:
                 raise InputError("", "expected the smallest value first", self.values)
 
     def instance(self, genes: Genes) -> Instance:
-        """The instance that `genes` describe."""
+        """Build the instance whose jobs have the properties `genes`."""
         servers = tuple(Server(f"s{k}", {"gpu": self.gpus}) for k in range(self.servers))
         cluster = Cluster(("gpu",), servers, (Server("none", {}),), slot_seconds=3600.0)
         jobs = tuple(self._job(f"j{k}", gene) for k, gene in enumerate(genes))
@@ -120,7 +120,7 @@ class Space:
         )
 
     def changed(self, genes: Genes, rng: Random) -> Genes:
-        """The same jobs but for a few properties, or in another order."""
+        """Return `genes` with a few properties of jobs drawn anew, or with jobs swapped."""
         jobs = list(genes)
         for _ in range(rng.randint(1, MOST_CHANGES)):
             k = rng.randrange(len(jobs))
@@ -133,7 +133,7 @@ class Space:
         return tuple(jobs)
 
     def random(self, rng: Random) -> Gene:
-        """A job with all properties at random."""
+        """Draw all properties of a job."""
         return Gene(
             arrival=rng.randrange(self.slots),
             workers=rng.randint(1, self.workers),
@@ -145,7 +145,7 @@ class Space:
         )
 
     def constructions(self) -> Iterator[Genes]:
-        """Jobs that hurt schedulers by design, as many as there are jobs."""
+        """Yield instances of `jobs` jobs that are constructed to make policies earn little."""
         full = Gene(0, 1, 1, self.gpus, 0, 0, 1.0)
         most = min(self.workers, self.work)
         half = self.gpus * self.servers // (2 * most) + 1  # GPUs a worker: two jobs do not fit
@@ -165,7 +165,7 @@ class Space:
 
 
 class Gene(NamedTuple):
-    """The properties of one job."""
+    """Properties of one job of a searched instance."""
 
     arrival: int
     workers: int
@@ -226,7 +226,7 @@ class WorstCase(Summarised):
         return self.result.lower if self.result.lower is not None else math.inf
 
     def summary(self) -> tuple[str, Facts]:
-        """The ratio, the two utilities that it divides, and the size of the search."""
+        """Return a title and facts: the ratio, its two utilities, and the size of the search."""
         is_finite = self.ratio < math.inf
         return "WorstCase", [
             ("ratio", short(self.ratio) if is_finite else "unbounded: it earned nothing"),
@@ -302,7 +302,7 @@ def worst_case(
 
 @dataclass
 class _Climb:
-    """Hill climbing; equally bad neighbours are accepted, so that it crosses plateaus."""
+    """Hill climbing on the ratio; equally bad neighbours are accepted, so plateaus are crossed."""
 
     make: Callable[[Instance], Policy]
     space: Space
@@ -317,7 +317,7 @@ class _Climb:
     largest: float = -1.0  # ratio, that of `worst`
 
     def run(self) -> bool:
-        """Search; return whether all evaluations were done, or nothing can be worse."""
+        """Search; return whether the search is complete, rather than ended by time or Ctrl-C."""
         try:
             # All of them first: the worst is the most promising start.
             cases = sorted(self.space.constructions(), key=self._ratio, reverse=True)
@@ -349,7 +349,7 @@ class _Climb:
                 genes, value = trial, ratio
 
     def _ratio(self, genes: Genes) -> float:
-        """OPT / P of the instance; 0 where no job can earn anything."""
+        """Ratio of optimum to utility on the instance of `genes`; 0 if no job can earn anything."""
         if genes in self.tried:
             self.repeats += 1
             return self.tried[genes]

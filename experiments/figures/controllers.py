@@ -45,7 +45,7 @@ LOOK = 30.0  # seconds between two values of the evaluation function
 
 
 def of_trace(path: str | os.PathLike[str], window: int, jobs: int = JOBS) -> list[PlainJob]:
-    """Jobs of window number `window` of a trace: consecutive distributed jobs."""
+    """Return `jobs` consecutive distributed jobs of a trace, those of window number `window`."""
     # Jobs with other counts of GPUs or other durations than those of this module are left out.
     with located_at("trace"), located_at(source=path):
         trace = read_plain(path)
@@ -78,7 +78,7 @@ SIGMOID, DEADLINE = "sigmoid", "deadline"  # what jobs are worth by the time of 
 
 
 def at_load(recorded: Sequence[PlainJob], load: float, seed: int, worth: str = SIGMOID) -> Workload:
-    """The recorded jobs as elastic ones; gaps are stretched such that they offer `load`."""
+    """Make elastic jobs of `recorded`, with gaps that offer `load`; `worth`: kind of utility."""
     # The load is the GPU time asked for over the GPU time between the first and the last arrival.
     rng = np.random.default_rng([17, seed])
     first, last = recorded[0].submitted, recorded[-1].submitted
@@ -118,7 +118,7 @@ def _job(
 
 
 def _utility(rng: np.random.Generator, duration: float, worth: str) -> dict[str, Any]:
-    """A sigmoid around 1 to 3 times the duration: worth 1 to 100 (section V of the OASiS paper)."""
+    """Draw a utility of kind `worth`: value 1 to 100, target 1 to 3 times the duration."""
     # The time over which it falls, from 73 % to 27 % of its value, is a tenth of its target for
     # critical jobs and half of it for sensitive ones; insensitive ones are worth half whenever they
     # end. With deadlines, critical and sensitive jobs are worth all of that up to the target and
@@ -147,7 +147,7 @@ SHARES = ("of_bound", "use", "met")
 
 
 def cases(seeds: int, trace: str | None = None, worth: str = SIGMOID) -> list[Case]:
-    """Each load and seed under each policy; a seed is a window of the trace where there is one."""
+    """Return a case for each load, seed and policy; a seed is a window of the trace, if given."""
     if trace is not None:
         of_trace(trace, seeds - 1)  # said before any run, and before anything is written
     fixed: dict[str, list[Any]] = {"trace": [trace], "worth": [worth]}
@@ -158,14 +158,14 @@ def cases(seeds: int, trace: str | None = None, worth: str = SIGMOID) -> list[Ca
 def bounded_workload(
     trace: str | None, load: float, seed: int, worth: str = SIGMOID
 ) -> tuple[Workload, ElasticBound, float]:
-    """The jobs of a load and a seed, and the bounds on what they earn and on their mean time."""
+    """Return jobs at a load, a bound on their utility, and one on their mean completion time."""
     recorded = drawn(seed) if trace is None else of_trace(trace, seed)
     workload = at_load(recorded, load, seed, worth)
     return workload, elastic_bound(workload, SLOT_SECONDS), mean_completion_bound(workload)
 
 
 def run(case: Case) -> Row:
-    """One run of one policy: the figures of its jobs."""
+    """Simulate one case; return the figures of its jobs beside the bounds."""
     trace = case["trace"]
     workload, bound, least = bounded_workload(trace, case["load"], case["seed"], case["worth"])
     policy = elastic_policy(case["policy"], OPTIONS.get(case["policy"], {}), workload)
@@ -193,7 +193,7 @@ def run(case: Case) -> Row:
 
 
 def deadlines_met(workload: Workload, outcome: Outcome) -> float:
-    """Part of the jobs with deadlines that ended in time."""
+    """Fraction of the jobs with deadlines that ended by their deadline."""
     due = {
         job.id: job.arrival + job.utility.deadline
         for job in workload.jobs
@@ -204,7 +204,7 @@ def deadlines_met(workload: Workload, outcome: Outcome) -> float:
 
 
 def table(runs: Sequence[Row]) -> list[Row]:
-    """A row for each load and policy: means over the seeds, with intervals."""
+    """Return a row for each load and policy: means over the seeds, with intervals."""
     rows: list[Row] = []
     for (load, policy), part in groups(runs, "load", "policy").items():
         row: Row = {"load": load, "policy": policy, "seeds": len(part)}
@@ -219,7 +219,7 @@ def table(runs: Sequence[Row]) -> list[Row]:
 
 
 def draw(name: str, across: str, rows: Sequence[Row], ax: Axes) -> None:
-    """A mark for each policy and load, with its interval."""
+    """Draw column `name` as a mark for each policy and load, with intervals; `across` labels x."""
     # Beside the mean completion time of the jobs that finished is the number of those that did not,
     # in brackets.
     for k, ((load,), part) in enumerate(groups(rows, "load").items()):

@@ -55,7 +55,7 @@ FIG6_FACTORS = (1.2, 6.3)
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A model that is trained: images per second with 1 to 4 workers, size of its gradients."""
+    """A neural network: images per second with 1 to 4 workers, and size of its gradients."""
 
     name: str
     throughput: tuple[float, ...]
@@ -86,7 +86,7 @@ TESTBED, SIMULATED = (2, 4), (4, 8)  # machines, and the GPUs of each
 
 
 def exponent(model: Model) -> float:
-    """The a of the power law n ** a nearest to the published speedups, by least squares of logs."""
+    """Fit a in speedup = n ** a to the published speedups, by least squares of logarithms."""
     logs = np.log(np.arange(1, len(model.throughput) + 1))
     speedups = np.log(np.array(model.throughput) / model.throughput[0])
     # The line goes through the origin, because one worker has a speedup of 1.
@@ -94,7 +94,7 @@ def exponent(model: Model) -> float:
 
 
 def speedup(model: Model, most: int) -> list[float]:
-    """Speed with 1 to `most` workers in units of one: published up to four, then the power law."""
+    """Speedups with 1 to `most` workers: published ones up to four workers, then the power law."""
     first = model.throughput[0]
     a = exponent(model)
     rates = [rate / first for rate in model.throughput[:most]]
@@ -109,7 +109,7 @@ def job(
     workers: Sequence[int],
     batch: int = BATCH,
 ) -> dict[str, Any]:
-    """A job as files of elastic jobs have it."""
+    """Build a job of an elastic workload; `workers` has the fewest, requested and most workers."""
     model = MODELS[letter]
     least, requested, most = workers
     return {
@@ -133,7 +133,7 @@ def workload(
     rigid: bool = False,
     exposed: float = EXPOSED,
 ) -> Workload:
-    """These jobs on a cluster; a change of a running job costs `restart` seconds."""
+    """Build a workload; restarts take `restart` s, `exposed` is the share of network time felt."""
     # `rigid`: as without DRAGON, which alone starts a job again with other workers: "all the
     # processes of workers and parameter servers must be launched before the training can be
     # started". `exposed`: share of network time felt.
@@ -151,7 +151,7 @@ PARTS = ("elapsed", "running", "waiting", "scaling")
 
 
 def measure(workload: Workload, policy: str) -> tuple[Row, Outcome]:
-    """Means over the jobs, in seconds, of the parts of their elapsed time; and the run."""
+    """Run a policy; return its means, infinite if some job never ends, and the outcome."""
     # A job that never finished makes the means infinite: the default scheduler can deadlock.
     chosen = READINGS[policy]() if policy in READINGS else make(policy)
     outcome = replay(workload, chosen)
@@ -176,7 +176,7 @@ def measure(workload: Workload, policy: str) -> tuple[Row, Outcome]:
 
 
 def use_by_time(outcome: Outcome, ends: Sequence[float]) -> list[float]:
-    """Mean share of the GPUs in use between 0 and the first of `ends`, then up to the next, .."""
+    """Mean share of GPUs in use in each interval: 0 to `ends[0]`, then to `ends[1]`, ..."""
     total = math.fsum(machine.amounts[0] for machine in outcome.site.machines) * outcome.site.grid
     steps = [(time, sum(used)) for time, used in outcome.timeline]
     return [
@@ -186,7 +186,7 @@ def use_by_time(outcome: Outcome, ends: Sequence[float]) -> list[float]:
 
 
 def by_policy(rows: Iterable[Row]) -> Mapping[str, list[Row]]:
-    """Rows by policy, each in their order."""
+    """Group rows by policy, in the order of `POLICIES`."""
     groups: dict[str, list[Row]] = {policy: [] for policy in POLICIES}
     for row in rows:
         groups[str(row["policy"])].append(row)
@@ -206,7 +206,7 @@ EARLY = 5  # "the first 5 jobs was generated with a much shorter inter-arrival t
 
 
 def arrivals(seed: int | None) -> list[float]:
-    """Times of arrival as Table 1 prints them, or drawn with the same mean gaps."""
+    """Return times of arrival: those of Table 1, or with a seed drawn with its mean gaps."""
     if seed is None:
         return list(ARRIVALS)
     rng = np.random.default_rng(seed)
@@ -225,7 +225,7 @@ def table1(
     exposed: float = EXPOSED,
     rigid: bool = False,
 ) -> Workload:
-    """The jobs of Table 1; without a seed as printed, with restarts of 50 s, else drawn."""
+    """Jobs of Table 1: as printed without a seed, else with drawn arrivals and restart cost."""
     # `unit`: seconds in the unit of arrivals; printed are seconds, read are minutes. `batch`:
     # images in a step of one worker, also by model.
     rng = np.random.default_rng([1, seed or 0])
@@ -252,7 +252,7 @@ JOBS = range(1, len(LETTERS) + 1)
 
 
 def cases(seeds: int) -> list[Case]:
-    """The readings of the printed arrivals, and the seeds, under each policy."""
+    """A case for each reading of the printed arrivals, and each seed, under each policy."""
     arrivals: list[tuple[str, int | None]] = [(MINUTES, None), (BY_MODEL, None), (SECONDS, None)]
     arrivals += [(DRAWN, seed) for seed in range(seeds)]
     return [
@@ -263,7 +263,7 @@ def cases(seeds: int) -> list[Case]:
 
 
 def run(case: Case) -> Row:
-    """One run: the means, each job's running time, and the use of GPUs by time."""
+    """Simulate one case; return means, each job's running time, and use of GPUs over time."""
     unit = 1.0 if case["arrivals"] == SECONDS else 60.0
     by_model = case["arrivals"] == BY_MODEL
     workload = table1(
@@ -287,7 +287,7 @@ def run(case: Case) -> Row:
 
 
 def table6(runs: Sequence[Row]) -> list[Row]:
-    """Running time of each job in units of that under DRAGON: as printed, and over the seeds."""
+    """Rows of jobs: running time relative to DRAGON's, for printed arrivals and over seeds."""
     rows: list[Row] = []
     for k in JOBS:
         row: Row = {"job": k, "model": LETTERS[k - 1]}
@@ -304,7 +304,7 @@ def table6(runs: Sequence[Row]) -> list[Row]:
 
 
 def table7(runs: Sequence[Row]) -> list[Row]:
-    """Parts of the mean elapsed time in units of the default's, and how much is used."""
+    """Rows of policies: parts of mean elapsed time relative to the default's; use of GPUs."""
     rows: list[Row] = []
     for (kind,), part in groups(runs, "arrivals").items():
         own = by_policy(part)
@@ -326,7 +326,7 @@ def table7(runs: Sequence[Row]) -> list[Row]:
 
 
 def table8(runs: Sequence[Row]) -> list[Row]:
-    """Use of the GPUs in each five minutes, arrivals as printed, and its mean over each run."""
+    """Rows of policies: use of GPUs in each five minutes of the printed arrivals, and its mean."""
     own = by_policy(run for run in runs if run["arrivals"] == MINUTES)
     rows: list[Row] = []
     for policy in POLICIES:
@@ -340,7 +340,7 @@ def table8(runs: Sequence[Row]) -> list[Row]:
 
 
 def draw6(rows: Sequence[Row], ax: Axes) -> None:
-    """Bars by job on a logarithmic axis; the published range of the default is shaded."""
+    """Draw a bar for each job, logarithmic, with the default scheduler's published range shaded."""
     for k, policy in enumerate((LOCALITY, DEFAULT)):
         places = [row["job"] + 0.4 * k - 0.2 for row in rows]
         bars(ax, places, [row[f"{policy}, {MINUTES}"] for row in rows], 0.38, k, label=policy)
@@ -352,7 +352,7 @@ def draw6(rows: Sequence[Row], ax: Axes) -> None:
 
 
 def draw7(arrivals: str, rows: Sequence[Row], ax: Axes) -> None:
-    """Stacked bars of the parts for one kind of arrivals; diamonds are the published totals."""
+    """Draw stacked bars of parts of elapsed time for one kind of arrivals; diamonds: published."""
     rows = [row for row in rows if row["arrivals"] == arrivals]
     places, base = range(len(rows)), [0.0] * len(rows)
     for k, name in enumerate(("running", "scaling", "waiting")):
@@ -373,7 +373,7 @@ def draw7(arrivals: str, rows: Sequence[Row], ax: Axes) -> None:
 
 
 def draw8(rows: Sequence[Row], ax: Axes) -> None:
-    """A line for each policy."""
+    """Draw the use of GPUs over time, a line for each policy."""
     for k, ((policy,), part) in enumerate(groups(rows, "policy").items()):
         text = f"{policy} (mean {part[0]['mean']:.0%}, published {part[0]['published_mean']:.0%})"
         minutes, shares = [row["minute"] for row in part], [row["in_use"] for row in part]
@@ -410,7 +410,7 @@ AS_READ, CALIBRATED = 1.0, 0.3
 
 
 def gap(intensity: float) -> float:
-    """Mean seconds between two arrivals."""
+    """Mean seconds between two arrivals at a workload intensity."""
     # "Intensity" is not defined in the paper, and neither is how long jobs run. Read: the load that
     # is offered, GPU time asked for over GPU time there is. It grows as one over the gap, so that 4
     # at the shortest gap of 62 s makes 0.62 at the longest of 400 s, near the 0.5 of the axis,
@@ -419,14 +419,14 @@ def gap(intensity: float) -> float:
 
 
 def mean_run() -> float:
-    """Mean seconds for which a job runs with the workers that it asks for, from that reading."""
+    """Mean seconds for which a job runs with its requested workers, by our reading of intensity."""
     # The middle of three even draws from 2 to 8 has mean 5: the load is 5 mean_run / (32 gap).
     gpus = math.prod(SIMULATED)
     return INTENSITIES[-1] * gpus * SHORTEST_GAP / ((FEWEST_WORKERS + MOST_WORKERS) / 2)
 
 
 def study(intensity: float, seed: int, share: float = AS_READ, *, rigid: bool = False) -> Workload:
-    """Poisson arrivals; fewest, requested and most workers are drawn from 2 to 8."""
+    """Draw jobs that arrive as a Poisson process; `share` scales their running times."""
     # The models are drawn alike, and the running times are exponential, cut to between a tenth and
     # five times their mean, which is `share` of `mean_run`.
     rng = np.random.default_rng([2, seed])  # the same jobs at every intensity
@@ -450,13 +450,13 @@ SAVED = ("elapsed", "running", "waiting")
 
 
 def study_cases(rival: str, shares: Sequence[float], seeds: int) -> list[Case]:
-    """DRAGON and its rival at every intensity, with each of these running times."""
+    """A case for each share of the running time, intensity and seed, under `rival` and DRAGON."""
     policies = (rival, DRAGON)
     return crossed(share=shares, intensity=INTENSITIES, seed=range(seeds), policy=policies)
 
 
 def study_run(case: Case) -> Row:
-    """One run: the means of its jobs."""
+    """Simulate one case; return the means over its jobs."""
     rigid = case["policy"] in RIGID
     workload = study(case["intensity"], case["seed"], case["share"], rigid=rigid)
     row, _ = measure(workload, case["policy"])
@@ -464,7 +464,7 @@ def study_run(case: Case) -> Row:
 
 
 def study_table(rival: str, runs: Sequence[Row]) -> list[Row]:
-    """Reduction of the mean elapsed, running and waiting time by DRAGON, in per cent."""
+    """Rows by share and intensity: per cent by which DRAGON lowers each mean time of `rival`."""
     rows: list[Row] = []
     for (share, intensity), part in groups(runs, "share", "intensity").items():
         own = by_policy(part)
@@ -482,7 +482,7 @@ def study_table(rival: str, runs: Sequence[Row]) -> list[Row]:
 
 
 def study_draw(title: str, share: float, rows: Sequence[Row], ax: Axes) -> None:
-    """A line for each part, with its intervals, for one of the mean running times."""
+    """Draw the reductions at one `share` of the running time: a line for each part of it."""
     rows = [row for row in rows if row["share"] == share]
     for k, name in enumerate(SAVED):
         part = [row for row in rows if row[name] is not None]

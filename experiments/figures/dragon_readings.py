@@ -39,7 +39,7 @@ from oasis.scheduling import Allocation, Placement, PolicyJob, Room, Site
 
 
 class Ladder:
-    """The code's placement: four tries, the last two with the fewest workers."""
+    """Placement of the public code: on one machine, else on several; then with fewest workers."""
 
     # All workers on the first machine that has room for them; machine by machine, as many as fit;
     # the same for the fewest. The code visits machines in no defined order, here in theirs, and
@@ -48,7 +48,7 @@ class Ladder:
     name = "ladder"
 
     def place(self, room: Room, job: PolicyJob, workers: int, ps: int) -> Allocation | None:
-        """Place `workers`, or the fewest that the job works with; None if not even these fit."""
+        """Place `workers` workers, or the fewest allowed; return None if not even these fit."""
         least = job.worker_counts[0]
         hosts = room.site.machines_for("worker")
         for count, of_them in ((workers, ps), (least, job.ps_needed(least))):
@@ -65,15 +65,12 @@ class Ladder:
 
 
 class FullestStart:
-    """The release's placement: on one machine, else begun on the one that takes most of a kind."""
+    """Placement in the release: one machine, else starting from the machine that fits most."""
 
     name = "fullest-start"
 
     def place(self, room: Room, job: PolicyJob, workers: int, ps: int) -> Allocation | None:
-        """Place all tasks, or fewer workers if not all fit; None if even `min_workers` do not.
-
-        Without a placement `room` stays as it was.
-        """
+        """Place all tasks, or fewer workers; None, and `room` unchanged, if too few fit."""
         before = room.free.copy()
         machines = range(len(room.free))
         most: list[int] = []
@@ -99,7 +96,7 @@ class FullestStart:
 
 
 def _take(room: Room, job: PolicyJob, machine: int, missing: tuple[int, int]) -> tuple[int, int]:
-    """Tasks that go on `machine`: no worker before the last parameter server."""
+    """Take room on `machine` for `missing` (workers, servers); return taken (servers, workers)."""
     workers, ps = missing
     site = room.site
     servers = room.count(machine, job.ps, ps) if machine in site.machines_for("ps") else 0
@@ -116,7 +113,7 @@ def _on(*tasks: TaskCounts) -> Allocation:
 
 
 class Coded(Dragon):
-    """DRAGON as the code that its paper names has it."""
+    """DRAGON as in the public code that its paper names."""
 
     rule: Callable[[], Placement] = Ladder
 
@@ -126,7 +123,7 @@ class Coded(Dragon):
         self._cut_for: int | None = None  # the job that the last cut was for
 
     def serve_queue(self, now: float) -> None:
-        """Repeat rounds until one of them changes nothing: here they take no time."""
+        """Repeat rounds until one changes nothing, then give back workers nobody took."""
         before: Changes = {}
         while self._round(now, before):
             pass
@@ -137,13 +134,13 @@ class Coded(Dragon):
                 self._set(job, allocation)
 
     def scale_up_idle(self, now: float) -> None:
-        """One clock for all GPUs, which an attempt in vain sets back, too."""
+        """Add workers to running jobs if nothing has changed for a while; reset the clock."""
         if self._last_change + self._lambda <= now:
             self._resize(self._grow())
             self._last_change = now
 
     def _round(self, now: float, before: Changes) -> bool:
-        """Cut for the smallest urgent job, or launch the first that fits; return whether it did."""
+        """Launch one job, or cut running jobs for an urgent one; return if either was done."""
         urgent = self._smallest_urgent(now, lambda job: job.worker_counts[0])
         # 100 is what the code takes for the fewest workers if no job is urgent.
         least = 100 if urgent is None else urgent.worker_counts[0]
@@ -167,14 +164,14 @@ class Coded(Dragon):
         return True
 
     def _launch_one(self, now: float) -> bool:
-        """Launch the first waiting job that fits; return whether there was one."""
+        """Launch the first waiting job that fits; return whether any job did."""
         if not self._queue.launch_all(by_arrival, self._launch, self._hopeless, most=1):
             return False
         self._last_change = now
         return True
 
     def _cut(self, changes: Changes, before: Changes, now: float) -> None:
-        """Give victims the allocations in `changes`; `before` records what each had at first."""
+        """Apply the smaller allocations `changes`; keep the jobs' first ones in `before`."""
         for index in changes:
             before.setdefault(index, self._running.allocations[index])
         self._resize(changes)
@@ -182,7 +179,7 @@ class Coded(Dragon):
         self._last_change = now
 
     def _grow(self) -> Changes:
-        """Round by round, one worker each, on the machine of the parameter servers."""
+        """Add workers to running jobs by turns beside their parameter servers; return changes."""
         changes: Changes = {}
         allocations, jobs = self._running.allocations, self._running.growing()
         while jobs:
@@ -204,19 +201,19 @@ class Coded(Dragon):
         return [passing] if passing > now and self._can_grow() else []
 
     def _can_grow(self) -> bool:
-        """Return whether one more worker of a running job would be placed."""
+        """Whether some running job can get one more worker."""
         allocations = self._running.allocations
         growing = self._running.growing()
         return any(self._room.fits(_home_of(allocations[job.index]), job.worker) for job in growing)
 
 
 def _home_of(allocation: Allocation) -> int:
-    """The machine with most parameter servers, or most workers of a job without any."""
+    """Return the machine with most parameter servers, or with most workers without servers."""
     return max(allocation.ps or allocation.workers, key=lambda task: (task[1], -task[0]))[0]
 
 
 class Released(Coded):
-    """DRAGON as its authors' later release has it."""
+    """DRAGON as in its authors' later release of the code."""
 
     rule = FullestStart
 
@@ -224,7 +221,7 @@ class Released(Coded):
         super().__init__(urgent_after, idle_after)
 
     def _round(self, now: float, before: Changes) -> bool:
-        """Cut for the first in the queue if it is urgent, and launch the first that fits."""
+        """Cut for the first waiting job if urgent, launch one job; return if either was done."""
         first = min((next(same) for same in self._queue.sizes()), key=by_arrival, default=None)
         changes: Changes = {}
         if first is not None and self._is_late(first, now):
@@ -244,7 +241,7 @@ class Released(Coded):
         return launched or bool(changes)
 
     def _enough_for(self, urgent: PolicyJob) -> Changes | None:
-        """Cut one worker at a time until the fewest of `urgent` fit; None: they never do."""
+        """Return the cuts, worker by worker, by which the fewest of `urgent` fit; else None."""
         trial = Room(self._site, self._room.free.copy(), self._room.down)
         changes: Changes = {}
         allocations = self._running.allocations
@@ -263,7 +260,7 @@ class Released(Coded):
         return None
 
     def _grow(self) -> Changes:
-        """Machine by machine, the first job takes all that it can use, then the next."""
+        """Fill each machine in turn with workers of the first running job, then the next."""
         changes: Changes = {}
         line = self._running.growing()
         for machine in self._site.machines_for("worker"):

@@ -51,10 +51,7 @@ def groups(cells: Iterable[Row], *keys: str) -> dict[tuple[Hashable, ...], list[
 
 
 def interval(values: Sequence[float], name: str, scale: str = "any") -> Row:
-    """Mean over the seeds and its 95 % confidence interval by Student's t; None without one.
-
-    With two seeds the ends are the two values.
-    """
+    """Columns `name`, `name_low`, `name_high`: mean and 95 % interval; of two values, both ends."""
     # Of fractions the interval is cut off at 0 and 1, of an amount, which cannot be negative, at 0.
     # Means of ratios of 1 and more are geometric, and the interval is that of the logarithms.
     ends = interval_of(values, scale).to_dict()
@@ -65,7 +62,7 @@ def interval(values: Sequence[float], name: str, scale: str = "any") -> Row:
 
 
 def means(cells: Sequence[Row], *names: str, scale: str = "amount") -> Row:
-    """Means of these columns over the cells that have a value, with their intervals."""
+    """Columns of the means of `names` and their intervals, over the cells that have a value."""
     row: Row = {}
     for name in names:
         row |= interval([v for cell in cells if (v := cell[name]) is not None], name, scale)
@@ -73,10 +70,7 @@ def means(cells: Sequence[Row], *names: str, scale: str = "amount") -> Row:
 
 
 def headings(text: str) -> dict[str, str]:
-    """Columns of a table for people with their headings: ``name | other = heading | ...``.
-
-    A column of published numbers that stands beside another one is just called so.
-    """
+    """Parse ``name | other = heading``; columns of published numbers are headed ``published``."""
     by_name = {}
     for part in text.split(" | "):
         name, _, heading = map(str.strip, part.partition("="))
@@ -93,10 +87,7 @@ def elastic(
     rigid: bool = False,
     **others: Any,
 ) -> Workload:
-    """A workload of these jobs on machines like this one, as files of elastic jobs have them.
-
-    A change of a running job costs `restart` seconds; `rigid` ones work with what they ask for.
-    """
+    """Build a workload on copies of `machine`; changes cost `restart` s; `rigid`: no resizing."""
     if restart is not None:
         others["costs"] = dict.fromkeys(("resume", "resize", "migrate"), restart)
     if rigid:
@@ -108,7 +99,7 @@ def elastic(
 
 
 def area(steps: Iterable[tuple[float, float]], begin: float, end: float, last: float) -> float:
-    """Area under steps of (time, level from then on) between two times; they end at `last`."""
+    """Area under steps (time, level from then on) from `begin` to `end`; steps end at `last`."""
     return math.fsum(
         level * max(0.0, min(after, end) - max(time, begin))
         for (time, level), (after, _) in pairwise([*steps, (last, 0.0)])
@@ -116,7 +107,7 @@ def area(steps: Iterable[tuple[float, float]], begin: float, end: float, last: f
 
 
 def stays(workload: Workload, policy: Policy) -> list[tuple[str, float, float, Allocation]]:
-    """Every span in which a job held the same workers: its name, begin, end, and what it held."""
+    """Run a policy; return spans of constant workers: job, begin, end and allocation."""
     settled = list[JobProgress]()
     replay(workload, policy, on_settled=settled.append)
     return [
@@ -137,13 +128,13 @@ def write_csv(path: Path, rows: Sequence[Row]) -> None:
 
 
 def read_csv(path: Path) -> list[Row]:
-    """Rows that `write_csv` wrote; fields that are numbers become numbers again."""
+    """Read rows written by `write_csv`; numbers become numbers, empty fields None."""
     with path.open(encoding="utf-8", newline="") as stream:
         return [{key: _value(text) for key, text in row.items()} for row in csv.DictReader(stream)]
 
 
 def for_people(row: Mapping[str, Any], column: str) -> str:
-    """A value of a row for a table, rounded, with its interval; a dash where there is none."""
+    """Text of a value in a table, rounded, with its interval; a dash for None."""
     value, low, high = row.get(column), row.get(f"{column}_low"), row.get(f"{column}_high")
     if isinstance(value, str):
         return value
@@ -156,12 +147,12 @@ def for_people(row: Mapping[str, Any], column: str) -> str:
 
 
 def _short(value: float, digits: int = 3) -> str:
-    """Format with this number of digits; below 100,000 with all digits before the point."""
+    """Format with `digits` significant digits; below 100,000 with all whole digits."""
     return f"{value:.0f}" if 10**digits <= abs(value) < 100_000 else f"{value:.{digits}g}"
 
 
 def half_widths(rows: Sequence[Mapping[str, Any]], name: str) -> list[list[float]]:
-    """Lengths of error bars below and above the means, for matplotlib."""
+    """Return lengths of error bars below and above the means in column `name`."""
     ends = ([row[f"{name}_{end}"] for row in rows] for end in ("low", "high"))
     return [
         [0.0 if end is None else abs(end - row[name]) for end, row in zip(side, rows, strict=True)]
@@ -180,7 +171,7 @@ def mark(
     sideways: bool = False,
     **look: Any,
 ) -> None:
-    """Means of a column as the k-th markers, with their intervals."""
+    """Draw means of column `name`, scaled by `times`, as the k-th marker, with error bars."""
     values = [times * row[name] for row in rows]
     widths = [[times * width for width in side] for side in half_widths(rows, name)]
     usual: dict[str, Any] = {"linestyle": "none", "marker": marker(k), "color": ink(), "capsize": 2}
@@ -193,7 +184,7 @@ def mark(
 def bars(
     ax: Axes, places: Sequence[float], heights: Sequence[float], width: float, k: int, **look: Any
 ) -> None:
-    """Bars with the k-th filling and hatching."""
+    """Draw bars with the k-th fill and hatching; `look` overrides the style."""
     look = {"color": fill(k), "hatch": hatch(k), "edgecolor": ink()} | look
     ax.bar(places, heights, width, **look)
 
@@ -214,13 +205,13 @@ Case = Mapping[str, Any]
 
 
 def crossed(**axes: Iterable[Any]) -> list[Case]:
-    """A case for each combination of these values, the last changing first."""
+    """Return a case for each combination of the values, the last axis changing first."""
     return [dict(zip(axes, values, strict=True)) for values in product(*axes.values())]
 
 
 @dataclass(frozen=True, slots=True)
 class _Figure:
-    """Base of all figures."""
+    """Base class of figures: how runs become rows of a table, and how rows are drawn."""
 
     name: str
     title: str
@@ -237,12 +228,12 @@ class _Figure:
     def settings(
         self, *, seeds: int | None = None, preset: str | None = None, **others: Any
     ) -> FigureSettings:
-        """FigureSettings with this figure's seeds and preset where none are given."""
+        """Make FigureSettings; `seeds` and `preset` default to those of the figure."""
         own = self.seeds if seeds is None else seeds
         return FigureSettings(seeds=own, preset=preset or self.preset, **others)
 
     def draw(self, rows: Sequence[Row], note: str) -> Figure:
-        """The whole picture, with a `note` on what was run."""
+        """Draw all panels, with `note`, on what was run, below them."""
         width, height = self.size
         parts = [rows] if self.each is None else list(groups(rows, self.each).values())
         columns = self.columns or len(self.panels)
@@ -305,7 +296,7 @@ class PublishedFigure(_Figure):
         return len(cells) + len(shared)
 
     def note(self, settings: FigureSettings) -> str:
-        """Text of the picture about the runs: settings, and remarks on the policies."""
+        """Return the note below the picture: settings, and remarks on the policies."""
         lines, run = [settings.describe()], self.grid(settings)["policies"]
         if [policy.get(FLOOR) for policy in run if policy["name"] == OASIS] == list(FORMS.values()):
             lines.append(FORMS_REMARK)
@@ -316,7 +307,7 @@ class PublishedFigure(_Figure):
 
 @dataclass(frozen=True, slots=True)
 class DirectFigure(_Figure):
-    """A figure whose runs need neither an instance nor a sweep; its table takes no settings."""
+    """A figure whose runs need no sweep; its table is made from the runs alone."""
 
     cases: Callable[..., list[Case]]  # from the number of seeds, and the trace if it takes one
     measure: Callable[[Case], Row]
@@ -325,7 +316,7 @@ class DirectFigure(_Figure):
     takes_trace: bool = False  # whether its jobs can be those of a trace
 
     def steps(self, settings: FigureSettings) -> int:
-        """Number of runs of the figure."""
+        """Number of runs; raises `InputError` for settings that this figure cannot vary."""
         own = settings.trace if self.takes_trace else None
         plain = FigureSettings(seeds=settings.seeds, trace=own).to_dict()
         varied = "the number of seeds" + (" and the trace" if self.takes_trace else "")
@@ -335,12 +326,12 @@ class DirectFigure(_Figure):
         return len(self.runs(settings))
 
     def runs(self, settings: FigureSettings) -> list[Case]:
-        """The runs of the figure."""
+        """Return the cases to run, for the seeds and, if the figure takes one, the trace."""
         trace = (settings.trace,) if self.takes_trace else ()
         return self.cases(settings.seeds, *trace)
 
     def note(self, settings: FigureSettings) -> str:
-        """Text of the picture about the runs."""
+        """Describe the number of runs, for the note below the picture."""
         return f"{settings.seeds} seeds"
 
 
@@ -446,7 +437,7 @@ def _swept(
     on_progress: Callable[[SweepProgress], None] | None,
     on_note: Callable[[str], None] | None,
 ) -> Reproduction:
-    """The rows of a sweep, and the file of its runs."""
+    """Run the sweep of a figure; return its rows, its counts and the file of its runs."""
     config = sweep_config(figure.grid(settings))
     unwritten: tuple[OSError, ...] = ()
     try:
@@ -471,7 +462,7 @@ def _measure(
     runs: Path,
     on_step: Callable[[], None] | None,
 ) -> Reproduction:
-    """The rows of runs that need no sweep, and the file of these runs."""
+    """Run the cases of a figure one by one; return its rows and the file of its runs."""
     check_writable(runs)
     measured = []
     for case in figure.runs(settings):
@@ -483,7 +474,7 @@ def _measure(
 
 
 def _written(reproduction: Reproduction, path: Path, write: Callable[[], None]) -> Reproduction:
-    """`reproduction` with one more file, or with why it is missing."""
+    """Call `write`; return `reproduction` with the file, or with the error that it raised."""
     try:
         write()
     except OSError as error:

@@ -55,7 +55,7 @@ PATIENCE = 3600.0  # the operator ran on for "about 30 minutes to over an hour"
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """A model: seconds for an image, and the size of its gradients in MB."""
+    """A trained neural network: seconds per image, and size of its gradients in MB."""
 
     image: float
     gradient_mb: float
@@ -74,7 +74,7 @@ NETWORKS: Mapping[str, Network] = {
 def ten_jobs(
     model: str, batch: int, seed: int, *, rigid: bool = False, exposed: float = EXPOSED
 ) -> Workload:
-    """Ten jobs that train one model, one every 30 seconds."""
+    """Draw ten jobs that train one model and arrive every 30 seconds."""
     # The draws are the same for all models and batch sizes, so that bars differ by these alone.
     rng = np.random.default_rng([7, seed])
     jobs = [_job(k, NETWORKS[model], batch, rng) for k in range(JOBS)]
@@ -82,7 +82,7 @@ def ten_jobs(
 
 
 def one_job(model: str, workers: int) -> Workload:
-    """A job alone on the testbed with this many workers of two cores, as in Fig. 4."""
+    """Build a workload of one job on the testbed with `workers` two-core workers, as in Fig. 4."""
     own = {"workers": workers, "worker": {"cpu": 2, "memory_gb": 4}}
     job = _job(0, NETWORKS[model], BATCH4, np.random.default_rng(0)) | own
     return _on_the_testbed([job], EXPOSED)
@@ -121,7 +121,7 @@ Step = tuple[float, float]
 
 
 class Operator(KubernetesDefault):
-    """The plain operator: pods one by one; a job that is stuck is terminated in the end."""
+    """The plain operator, which binds pods singly and ends a deadlocked job after `patience`."""
 
     # "Some tasks fall into a deadlock state and are terminated without completion" (section 5.2):
     # when is not said. Here a job goes that has held pods for `patience` without ever having all.
@@ -155,7 +155,7 @@ class Operator(KubernetesDefault):
 
 
 def measure(workload: Workload, policy: str) -> tuple[Row, list[Step]]:
-    """Mean time to the end of a job, terminated ones included; and cores busy from time to time."""
+    """Run a policy; return means, terminated jobs included, and steps of busy cores by time."""
     # Tasks of a job that waits for the network keep no core busy meanwhile, nor do pods that wait
     # for the rest of their job; a parameter server is busy while its job works.
     chosen: Policy = Operator() if policy == OPERATOR else Kod2()
@@ -183,7 +183,7 @@ def measure(workload: Workload, policy: str) -> tuple[Row, list[Step]]:
 
 
 def _cores(workload: Workload, progress: JobProgress) -> list[Step]:
-    """Changes of the busy cores because of a job: by how much, and when."""
+    """Return steps (time, change) of the number of cores that a job keeps busy."""
     job, steps = progress.job, []
     load = Load(workload.site)  # the speeds here depend on no other job
     for (begin, gang), (end, _) in pairwise(progress.history):
@@ -194,7 +194,7 @@ def _cores(workload: Workload, progress: JobProgress) -> list[Step]:
 
 
 def mean_busy(steps: Sequence[Step], begin: float, end: float) -> float:
-    """Mean share of all cores that is busy between two times."""
+    """Mean share of all cores that is busy from `begin` to `end`."""
     return area(steps, begin, end, math.inf) / (NODES * CORES * (end - begin))
 
 
@@ -206,19 +206,19 @@ MINUTES = range(SPAN, 65, SPAN)
 
 
 def cases4(seeds: int) -> list[Case]:
-    """Every model with one worker and more; nothing is drawn."""
+    """Return a case for each model and number of workers; nothing is drawn."""
     return crossed(model=NETWORKS, workers=WORKERS4)
 
 
 def run4(case: Case) -> Row:
-    """Duration of the job."""
+    """Run the job of a case alone; return its duration."""
     workload = one_job(case["model"], case["workers"])
     (job,) = replay(workload, Kod2()).jobs
     return {**case, "seconds": job.end}
 
 
 def table4(runs: Sequence[Row]) -> list[Row]:
-    """Seconds, and how many times as quick as with one worker."""
+    """Rows with seconds and speedup over one worker."""
     rows: list[Row] = []
     for part in groups(runs, "model").values():
         rows += [run | {"speedup": part[0]["seconds"] / run["seconds"]} for run in part]
@@ -226,17 +226,17 @@ def table4(runs: Sequence[Row]) -> list[Row]:
 
 
 def cases7(seeds: int) -> list[Case]:
-    """Every model, batch size and seed under both."""
+    """Return a case for each model, batch size and seed."""
     return crossed(model=NETWORKS, batch=BATCHES, seed=range(seeds))
 
 
 def cases8(seeds: int) -> list[Case]:
-    """The cases of Fig. 7 with the batch size that Fig. 8 shows."""
+    """Return the cases of Fig. 7 that have the batch size of Fig. 8."""
     return [case for case in cases7(seeds) if case["batch"] == SHOWN_BATCH]
 
 
 def both(case: Case) -> dict[str, tuple[Row, list[Step]]]:
-    """The operator and KOD2 on the same ten jobs."""
+    """Run operator and KOD2 on the jobs of a case; return figures and busy cores by policy."""
     by_policy = {}
     for policy in POLICIES:
         jobs = (case["model"], case["batch"], case["seed"])
@@ -245,7 +245,7 @@ def both(case: Case) -> dict[str, tuple[Row, list[Step]]]:
 
 
 def run7(case: Case) -> Row:
-    """Both: their mean completion times, and how many jobs were stuck."""
+    """Run both policies; return mean completion times and numbers of deadlocked jobs."""
     row: Row = dict(case)
     for policy, (figures, _) in both(case).items():
         row |= {f"{policy}_{name}": value for name, value in figures.items()}
@@ -253,7 +253,7 @@ def run7(case: Case) -> Row:
 
 
 def run8(case: Case) -> Row:
-    """Use of the CPUs by both, in each five minutes and until KOD2 is done."""
+    """Run both policies; return use of CPUs in each five minutes, and until KOD2 is done."""
     row, by_policy = dict(case), both(case)
     # Up to when KOD2 is done: later, the operator's cores would count alone.
     end = by_policy[KOD2][0]["makespan"]
@@ -267,7 +267,7 @@ def run8(case: Case) -> Row:
 
 
 def table7(runs: Sequence[Row]) -> list[Row]:
-    """By model and batch size: mean completion times, and by how much KOD2's is lower."""
+    """Rows by model and batch size: mean completion times, and KOD2's reduction."""
     rows: list[Row] = []
     for (model, batch), part in groups(runs, "model", "batch").items():
         row: Row = {"model": model, "batch": batch, "seeds": len(part)}
@@ -288,7 +288,7 @@ def _reduction(run: Row) -> float:
 
 
 def table8(runs: Sequence[Row]) -> list[Row]:
-    """By model: mean use of the CPUs, by how much KOD2's is higher, and each five minutes."""
+    """Rows by model: mean use of CPUs, KOD2's increase, and use in each five minutes."""
     rows: list[Row] = []
     for (model,), part in groups(runs, "model").items():
         row: Row = {"model": model, "seeds": len(part)}
@@ -306,7 +306,7 @@ def table8(runs: Sequence[Row]) -> list[Row]:
 
 
 def draw4(rows: Sequence[Row], ax: Axes) -> None:
-    """A line for each model."""
+    """Draw the training time over the number of workers, a line for each model."""
     for k, ((model,), part) in enumerate(groups(rows, "model").items()):
         workers, seconds = [row["workers"] for row in part], [row["seconds"] for row in part]
         look = {"linestyle": line(k), "marker": marker(k), "color": ink()}
@@ -316,7 +316,7 @@ def draw4(rows: Sequence[Row], ax: Axes) -> None:
 
 
 def draw7(rows: Sequence[Row], ax: Axes) -> None:
-    """Points of both for each model and batch size, on a logarithmic axis."""
+    """Draw both policies' times for each model and batch size, on a logarithmic axis."""
     for k, policy in enumerate(POLICIES):
         face = paper() if k else ink()
         mark(ax, range(len(rows)), rows, policy, k, markerfacecolor=face, label=policy)
@@ -331,7 +331,7 @@ def draw7(rows: Sequence[Row], ax: Axes) -> None:
 
 
 def draw8(rows: Sequence[Row], ax: Axes) -> None:
-    """A line for each model and policy: black is KOD2, grey the operator."""
+    """Draw the use of CPUs over time by model: KOD2 in black, the operator in grey."""
     for k, row in enumerate(rows):
         for policy, shade in ((KOD2, ink()), (OPERATOR, "0.6")):
             shares = [row[f"{policy}_{minute}"] for minute in MINUTES]

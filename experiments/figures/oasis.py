@@ -74,13 +74,13 @@ TESTBED_JOBS = 12
 
 
 def published_mark() -> dict[str, Any]:
-    """Marker of published numbers, in the colours of the current style."""
+    """Return the style of markers of published numbers, in the colours of the current style."""
     look = {"color": ink(), "markerfacecolor": paper()}
     return {"marker": "D", "markersize": 5, "zorder": 4, **look}
 
 
 def labelled(cells: Sequence[Row]) -> list[Row]:
-    """Cells with the name of their policy in the figures as ``policy``."""
+    """Return cells with their policy's name in the figures added as ``policy``."""
     return [
         {**cell, "policy": policy_label(cell["policy.name"], cell.get(f"policy.{FLOOR}"))}
         for cell in cells
@@ -88,12 +88,12 @@ def labelled(cells: Sequence[Row]) -> list[Row]:
 
 
 def paper_name(policy: str) -> str:
-    """Name of a policy of the figures in the paper, which has one OASiS."""
+    """Map a policy's name in figures to the paper's, which has one form of OASiS only."""
     return OASIS if policy.startswith(OASIS) else policy
 
 
 def earned_most(cells: Sequence[Row]) -> Callable[[Row], bool]:
-    """Return whether a cell earned most on its instance; forms of OASiS are not compared."""
+    """Return a test whether a cell's utility is its instance's highest; OASiS forms both may be."""
     played = groups(cells, "instance.jobs", "seed")
 
     def most(cell: Row) -> bool:
@@ -109,7 +109,7 @@ def earned_most(cells: Sequence[Row]) -> Callable[[Row], bool]:
 def utility_table(
     published: Callable[[str, int], float | None], cells: Sequence[Row], settings: FigureSettings
 ) -> list[Row]:
-    """Mean total utility over seeds, a row for each number of jobs and policy."""
+    """Rows by jobs and policy: mean total utility over seeds; `published` looks up the paper's."""
     # ``first`` counts the seeds on which the policy earned most (`earned_most`); `published` gives
     # the printed number of a policy at a number of jobs.
     first = earned_most(cells)
@@ -126,7 +126,7 @@ def utility_table(
 
 
 def draw_utilities(title: str, rows: Sequence[Row], ax: Axes) -> None:
-    """Grouped bars with 95 % confidence intervals, or two points; diamonds are published."""
+    """Draw bars with 95 % intervals, or the values of two seeds; diamonds are published."""
     is_pair = all(row["seeds"] == 2 for row in rows)
     policies = list(dict.fromkeys(row["policy"] for row in rows))
     counts = list(dict.fromkeys(row["jobs"] for row in rows))
@@ -175,13 +175,13 @@ UTILITY_SHOWN = headings(
 
 
 def fig3_grid(settings: FigureSettings) -> dict[str, Any]:
-    """Every policy at every number of jobs."""
+    """Return a sweep of every policy at every number of jobs."""
     instances = settings.instances((100, 200, 300, 400), 300)
     return settings.grid([instances], settings.compared(), name="run")
 
 
 def testbed(settings: FigureSettings) -> dict[str, Any]:
-    """The testbed, which has machines of its own, with the jobs of either reading."""
+    """Return the grid axes of the testbed; the preset says how the printed durations are read."""
     if settings.servers is not None:
         raise InputError("servers", "expected none, the testbed has its own", settings.servers)
     preset = choice(settings.preset, (TESTBED, SHORTEST), "preset")
@@ -189,7 +189,7 @@ def testbed(settings: FigureSettings) -> dict[str, Any]:
 
 
 def on_testbed(task: str, settings: FigureSettings) -> dict[str, Any]:
-    """Every policy on the testbed: Figs. 8 and 9, which need a task each."""
+    """Return a sweep of every policy on the testbed, with the task of Fig. 8 or Fig. 9."""
     return settings.grid([testbed(settings)], settings.compared(), name=task)
 
 
@@ -206,7 +206,7 @@ def lateness_table(
     cells: Sequence[Row],
     settings: FigureSettings,
 ) -> list[Row]:
-    """A row for each policy and kind of job: quantiles over the jobs of all seeds that finished."""
+    """Rows by policy and kind of job: quantiles of lateness over finished jobs of all seeds."""
     # The interval is that of the mean over seeds of each seed's median.
     rows = []
     for (policy,), part in groups(labelled(cells), "policy").items():
@@ -237,7 +237,7 @@ def _of_kind(cell: Row, belongs: Callable[[float], bool]) -> list[float]:
 
 
 def draw_lateness(title: str, rows: Sequence[Row], ax: Axes) -> None:
-    """Boxes of the finished jobs, whiskers from the 5th to the 95th percentile."""
+    """Draw boxes of the finished jobs' lateness; whiskers: 5th to 95th percentile."""
     # The thick bar beside a box is the 95 % confidence interval of the median over seeds;
     # two points are the medians of two seeds. A bracket or diamond is published.
     policies = list(dict.fromkeys(row["policy"] for row in rows))
@@ -305,19 +305,19 @@ FIG9_KINDS: Kinds = {"all jobs": lambda decay: True}
 
 
 def fig4_grid(settings: FigureSettings) -> dict[str, Any]:
-    """Every policy on half time-sensitive, half time-critical jobs."""
+    """Return a sweep of every policy on half time-sensitive, half time-critical jobs."""
     # The paper's Fig. 4 is of two kinds of jobs; without a decay there is no target to miss.
     instances = settings.instances((200,), 100, mix=[0.0, 0.5, 0.5])
     return settings.grid([instances], settings.compared(), name="lateness")
 
 
 def fig8_published(policy: str, jobs: int) -> float | None:
-    """The total utility that is printed in Fig. 8, which is of twelve jobs."""
+    """Look up the utility printed in Fig. 8; None unless for twelve jobs."""
     return FIG8.get(policy) if jobs == TESTBED_JOBS else None
 
 
 def fig9_published(policy: str, settings: FigureSettings) -> tuple[float, float] | None:
-    """The median that is printed in Fig. 9, which is of twelve jobs."""
+    """Look up the median printed in Fig. 9, as both ends; None unless for twelve jobs."""
     twelve = settings.jobs in (None, (TESTBED_JOBS,))
     return (FIG9[policy],) * 2 if twelve and policy in FIG9 else None
 
@@ -334,7 +334,7 @@ PRIORITIES = ([75.0, 100.0], [50.0, 100.0], [25.0, 100.0], [1.0, 100.0])
 
 
 def fig5_grid(settings: FigureSettings) -> dict[str, Any]:
-    """OASiS and the optimum on every number of servers and range of gamma1."""
+    """Return a sweep of ratios of OASiS for each number of servers and range of gamma1."""
     settings.refuse("Fig. 5 varies its own", "servers", "policies")
     instances = [
         {
@@ -352,7 +352,7 @@ def fig5_grid(settings: FigureSettings) -> dict[str, Any]:
 
 
 def fig5_table(cells: Sequence[Row], settings: FigureSettings) -> list[Row]:
-    """Ratios over seeds: geometric mean, its interval (of the logarithms, from 1 on), median."""
+    """Rows by servers and gamma1: geometric mean, interval and median of ratios over seeds."""
     # ``ratios`` counts the seeds that have one: where OASiS earned nothing there is none, be it
     # that nobody can earn anything (``nothing_to_earn``) or that only OASiS did not.
     rows = []
@@ -375,7 +375,7 @@ def fig5_table(cells: Sequence[Row], settings: FigureSettings) -> list[Row]:
 
 
 def draw_fig5(rows: Sequence[Row], ax: Axes) -> None:
-    """Geometric means with their intervals, medians, the smallest and the largest ratio."""
+    """Draw geometric means with intervals, medians, and smallest and largest ratios."""
     ranges = list(dict.fromkeys((row["priority_low"], row["priority_high"]) for row in rows))
     sizes = list(dict.fromkeys((row["worker_servers"], row["ps_servers"]) for row in rows))
     with_published = [row for row in rows if row["published_low"] is not None]
@@ -425,14 +425,14 @@ PUBLISHED_JOBS = 400
 
 
 def fig6_grid(settings: FigureSettings) -> dict[str, Any]:
-    """OASiS with every factor at every number of jobs."""
+    """Return a sweep of OASiS with each factor on U/L at each number of jobs."""
     settings.refuse("Fig. 6 is of OASiS alone", "policies")
     instances = settings.instances((100, 200, 300, PUBLISHED_JOBS), 300)
     return settings.grid([instances], settings.forms(scale=list(FIG6)), name="run")
 
 
 def fig6_table(cells: Sequence[Row], settings: FigureSettings) -> list[Row]:
-    """Utility over seeds, and its ratio to the utility of the same seed at the true U/L."""
+    """Rows by jobs and factor: utility over seeds, also relative to that at the true U/L."""
     named = labelled(cells)
     true = {
         (cell["policy"], cell["instance.jobs"], cell["seed"]): cell["total_utility"]
@@ -456,7 +456,7 @@ def fig6_table(cells: Sequence[Row], settings: FigureSettings) -> list[Row]:
 
 
 def draw_fig6(figure: str, rows: Sequence[Row], ax: Axes) -> None:
-    """Total utility, or that over the same seeds' at 100 %, by number of jobs; and as published."""
+    """Draw total (`utility`) or relative utility over factors, by jobs; and published values."""
     is_total = figure == "utility"
     _lines(rows, figure, ax)
     printed = [row for row in rows if row["published"] is not None]
@@ -499,7 +499,7 @@ def _lines(rows: Sequence[Row], figure: str, ax: Axes) -> None:
 def _utility(
     name: str, title: str, published: Callable[[str, int], float | None], *grid: Any, **options: Any
 ) -> PublishedFigure:
-    """A figure of the policies' total utilities."""
+    """Build a figure of total utilities; `grid` and `options` go to `PublishedFigure`."""
     panels = (partial(draw_utilities, title),)
     table = partial(utility_table, published)
     return PublishedFigure(name, title, table, UTILITY_SHOWN, panels, *grid, **options)
@@ -508,7 +508,7 @@ def _utility(
 def _lateness(
     name: str, title: str, kinds: Kinds, published: Any, *grid: Any, **options: Any
 ) -> PublishedFigure:
-    """A figure of how well the policies meet targets."""
+    """Build a figure of lateness by `kinds`; `grid` and `options` go to `PublishedFigure`."""
     panels = (partial(draw_lateness, title),)
     table = partial(lateness_table, kinds, published)
     return PublishedFigure(name, title, table, LATENESS_SHOWN, panels, *grid, **options)

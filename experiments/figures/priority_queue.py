@@ -81,16 +81,16 @@ SCENARIOS: Mapping[str, tuple[dict[str, Any], ...]] = {
 
 
 def scenario(name: str) -> Workload:
-    """The jobs and machines of a scenario."""
+    """Build the workload of a scenario by its name."""
     machine = {"id": "node", "count": MACHINES, "capacity": {"gpu": GPUS, "memory_gb": 16}}
     return elastic(SCENARIOS[name], machine)
 
 
 class AsPrinted(PriorityQueue):
-    """The autoscaler with its loops and its main step as they are printed, where they can be."""
+    """The autoscaler with loops and main step as printed, as far as they can be run."""
 
     def schedule(self) -> None:
-        """Scheduling Algorithm, lines 1-26, once."""
+        """Run lines 1-26 of the printed Scheduling Algorithm once."""
         # A job that is worth more than all that run is launched if it fits (lines 7-10), but
         # scale-down is run for it all the same (line 11); if that succeeds, the first waiting job
         # that then fits is launched (lines 17-21), and no job grows (line 22).
@@ -103,7 +103,7 @@ class AsPrinted(PriorityQueue):
         self.scale_up()
 
     def scale_down_for(self, best: PolicyJob) -> bool:
-        """Scale down by the printed loops, which launch nothing; return whether that succeeded."""
+        """Cut workers by the printed loops until `best` fits somewhere; return whether it does."""
         before = self._room.free.copy()
         changes: Changes = {}
         last: int | None = None
@@ -137,12 +137,12 @@ READ, PRINTED = "as read", "as printed"
 
 
 def cases(_seeds: int) -> list[Case]:
-    """Each scenario in both readings; nothing is drawn."""
+    """Return a case for each scenario and reading; seeds change nothing."""
     return crossed(scenario=SCENARIOS, reading=(READ, PRINTED))
 
 
 def run(case: Case) -> Row:
-    """One run: every span in which a job held the same workers, as text."""
+    """Run a case; return, as text, the spans in which jobs had constant workers."""
     policy = AsPrinted() if case["reading"] == PRINTED else PriorityQueue()
     spans = [
         (job, begin, end, *(dict(allocation.workers).get(k, 0) for k in range(MACHINES)))
@@ -152,7 +152,7 @@ def run(case: Case) -> Row:
 
 
 def table(runs: Sequence[Row]) -> list[Row]:
-    """A row for each span of each job."""
+    """Rows of spans: job, begin, end, and workers on each machine."""
     rows: list[Row] = []
     for run in runs:
         for span in run["spans"].split(";"):
@@ -164,7 +164,7 @@ def table(runs: Sequence[Row]) -> list[Row]:
 
 
 def draw(name: str, rows: Sequence[Row], ax: Axes) -> None:
-    """A bar for each span, as high as the job has workers; their numbers on the two machines."""
+    """Draw a bar for each span of scenario `name`, as high as the job has workers."""
     jobs = [str(job["id"]) for job in SCENARIOS[name]]
     labels = []
     for part, reading in enumerate((READ, PRINTED)):

@@ -25,7 +25,7 @@ RRH_REMARK = "rrh: this project's reading of its source, stronger than the paper
 
 
 def policy_label(name: str, floor: float | None) -> str:
-    """Name of a policy in the figures; OASiS has one name per form."""
+    """Return a policy's name in the figures; OASiS has a name for each utility `floor`."""
     if name != OASIS:
         return name
     forms = [form for form, own in FORMS.items() if own == floor]
@@ -108,32 +108,32 @@ class FigureSettings:
             entry_of(name).resolve(options)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON, which has no infinity: no time limit is None."""
+        """Return plain data for JSON; an infinite time limit is None."""
         plain = asdict(self) | self.limits()
         if "no_improvement" not in self.limits():
             del plain["no_improvement"]
         return plain
 
     def limits(self) -> dict[str, float | None]:
-        """Limits of each offline solve; None: infinity; limits not given are left out."""
+        """Return given limits of each offline solve; None stands for no limit."""
         limits = {"time_limit": self.time_limit}
         if self.no_improvement is not None:
             limits["no_improvement"] = self.no_improvement
         return {name: None if limit == math.inf else limit for name, limit in limits.items()}
 
     def refuse(self, why: str, *names: str) -> None:
-        """Raise `InputError` for one of these settings that is given."""
+        """Raise `InputError`, with the reason `why`, if one of the settings `names` is given."""
         for name in names:
             if getattr(self, name) is not None:
                 raise InputError(name, f"expected none, {why}")
 
     @property
     def full_size(self) -> bool:
-        """Whether there are as many jobs as in the paper, so its numbers are comparable."""
+        """Whether the scale is 1, so that the paper's numbers are comparable."""
         return self.scale == 1.0
 
     def describe(self) -> str:
-        """One line for a picture: what was run, as far as it is not the paper's setting."""
+        """Return one line for a picture: preset, seeds, and settings other than the paper's."""
         parts = [f"preset {self.preset}", f"{self.seeds} seeds"]
         if self.first_seed:
             parts[-1] += f" from {self.first_seed} on"
@@ -146,27 +146,27 @@ class FigureSettings:
         return ", ".join(parts)
 
     def scaled(self, count: int) -> int:
-        """A number of jobs or servers of the paper at this scale."""
+        """Multiply a number of the paper by the scale and round it, at least 1."""
         return max(1, round(self.scale * count))
 
     def job_counts(self, published: Sequence[int]) -> list[int]:
-        """Numbers of jobs: the requested ones, or the published ones at this scale."""
+        """Return the requested numbers of jobs, or else the scaled `published` ones."""
         # At a small scale two counts may round to one, which is run once.
         return list(dict.fromkeys(self.jobs or map(self.scaled, published)))
 
     def instances(self, jobs: Sequence[int], horizon: int, **more: Any) -> dict[str, Any]:
-        """Instances of the simulations with these numbers of jobs, as a sweep takes them."""
+        """Return the axes of a sweep's instances, with scaled jobs and servers."""
         servers = self.servers or self.scaled(50)
         machines = {"worker_servers": servers, "ps_servers": servers}
         jobs_of = {"preset": self.preset, "jobs": self.job_counts(jobs), **more}
         return {**jobs_of, **machines, "horizon": horizon}
 
     def names(self) -> list[str]:
-        """Names of the policies to compare."""
+        """Return the requested policies, or else all policies that figures show."""
         return list(SHOWN if self.policies is None else self.policies)
 
     def oasis(self, **axes: Any) -> dict[str, Any]:
-        """OASiS as a policy of a sweep, with the options that the figure varies.
+        """Return OASiS as an entry of a sweep; `axes` are options that the figure varies.
 
         Raises
         ------
@@ -180,13 +180,13 @@ class FigureSettings:
         return {"name": OASIS, **chosen, **axes}
 
     def forms(self, **axes: Any) -> list[dict[str, Any]]:
-        """OASiS as printed and with the default floor, or with the requested floor."""
+        """Return OASiS as printed and with the default floor, or once with a given floor."""
         if FLOOR in self.policy_options.get(OASIS, {}):
             return [self.oasis(**axes)]
         return [self.oasis(**{FLOOR: floor}, **axes) for floor in FORMS.values()]
 
     def compared(self) -> list[dict[str, Any]]:
-        """The policies to compare, OASiS first, as those of a sweep."""
+        """Return the entries of the policies to compare in a sweep, OASiS first."""
         names = self.names()
         rivals = [name for name in names if name != OASIS]
         first = self.forms() if OASIS in names else []
@@ -195,7 +195,7 @@ class FigureSettings:
     def grid(
         self, instances: Sequence[dict[str, Any]], policies: Sequence[dict[str, Any]], **task: Any
     ) -> dict[str, Any]:
-        """Configuration of the sweep behind the figure.
+        """Return the configuration of the sweep behind the figure; `task`: name and options.
 
         Raises
         ------

@@ -55,7 +55,7 @@ from oasis.simulator import replay
 
 
 class OtherReading(SpeCon):
-    """SpeCon by a reading of line 15 of Algorithm 1, and of when Algorithm 3 runs."""
+    """SpeCon by another reading of Algorithm 1, line 15, and of when Algorithm 3 runs."""
 
     # `counted`: line 15 counts containers that still make progress on the "worker" or in the
     # "cluster". `rebalancing`: Algorithm 3 runs "always", as it is printed, or when all containers
@@ -65,7 +65,7 @@ class OtherReading(SpeCon):
         self.counted, self.rebalancing = counted, rebalancing
 
     def even_out(self, now: float) -> None:
-        """Algorithm 3, if it runs now."""
+        """Run Algorithm 3, always or only if all containers have converged."""
         converged = (container.category is Category.CONVERGED for container in self._everyone())
         if self.rebalancing == "always" or all(converged):
             super().even_out(now)
@@ -79,7 +79,7 @@ class OtherReading(SpeCon):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One reading of the steps that the paper leaves open."""
+    """One reading of what the paper leaves open."""
 
     rebalancing: str = "always"  # both as for `OtherReading`
     counted: str = "worker"
@@ -95,20 +95,20 @@ CHOICES: Mapping[str, Choice | None] = {DEFAULT: None, SPECON: Choice()}
 
 
 def policy_of(choice: Choice | None, alpha: float = 0.01, interval: float = 30.0) -> Policy:
-    """The scheduler of a choice; None: the default one."""
+    """Make the scheduler of a choice; for None, the default scheduler."""
     if choice is None:
         return FIFO(placement="round-robin")
     return OtherReading(alpha, interval, choice.counted, choice.rebalancing)
 
 
 def shape_of(choice: Choice | None) -> dict[str, float]:
-    """Shape of the evaluation functions: options of `Draw.workload`."""
+    """Return the shape of the evaluation functions as arguments of `Draw.workload`."""
     shown = asdict(choice or Choice())
     return {name: shown[name] for name in ("bend", "floor", "look")}
 
 
 def measure(draw: Draw, number: int, workers: int, choice: Choice | None, **options: float) -> Row:
-    """Mean completion time, makespan and moves; and the completion time of each job."""
+    """Run a draw; return mean completion, makespan, moves, and each job's completion time."""
     # Beside them, the mean if all workers were one pool that is shared evenly (`pooled_mean`).
     workload = draw.workload(workers, number, **shape_of(choice))
     outcome = replay(workload, policy_of(choice, **options))
@@ -125,7 +125,7 @@ def measure(draw: Draw, number: int, workers: int, choice: Choice | None, **opti
 
 
 def gains(part: Sequence[Row], base: Sequence[Row], jobs: int) -> Row:
-    """Gains of the runs of `part` over those of `base`, draw by draw, with intervals."""
+    """Compare runs `part` with runs `base`, draw by draw; return gains with intervals."""
     # The part of the jobs that complete sooner; by how much the mean is lower, on average and, as
     # the ends of `one_draw`, in the middle 95 % of the draws; the largest reduction of one job; and
     # by how much the makespan is lower.
@@ -152,7 +152,7 @@ def gains(part: Sequence[Row], base: Sequence[Row], jobs: int) -> Row:
 
 
 def beside_published(part: Sequence[Row], base: Sequence[Row], schedule: PublishedSchedule) -> Row:
-    """Number of draws that gain as much as the published run, and the gain of an even pool."""
+    """Count the draws that gain as much as published; add the gain of an evenly shared pool."""
     pairs = list(zip(part, base, strict=True))
     gained = [1.0 - own["mean"] / other["mean"] for own, other in pairs]
     row: Row = {"as_much": sum(gain >= schedule.specon.gain for gain in gained)}
@@ -163,12 +163,12 @@ def beside_published(part: Sequence[Row], base: Sequence[Row], schedule: Publish
 
 
 def schedule_cases(seeds: int) -> list[Case]:
-    """Each draw under each scheduler."""
+    """Return a case for each draw and scheduler."""
     return crossed(draw=range(seeds), policy=CHOICES)
 
 
 def schedule_run(figure: str, case: Case) -> Row:
-    """One run: a draw of a figure under one scheduler."""
+    """Run a draw of a figure under a scheduler."""
     number, workers = case["draw"], SCHEDULES[figure].workers
     draw = as_published(figure, number)
     measured = measure(draw, number, workers, CHOICES[case["policy"]])
@@ -176,7 +176,7 @@ def schedule_run(figure: str, case: Case) -> Row:
 
 
 def schedule_table(figure: str, runs: Sequence[Row]) -> list[Row]:
-    """A row for each scheduler: means over the draws, beside what is published."""
+    """Rows of schedulers: means over the draws, beside published values."""
     schedule = SCHEDULES[figure]
     default, specon = schedule.default, schedule.specon
     own = {str(policy): part for (policy,), part in groups(runs, "policy").items()}
@@ -203,7 +203,7 @@ def schedule_table(figure: str, runs: Sequence[Row]) -> list[Row]:
 
 
 def schedule_draw(figure: str, rows: Sequence[Row], ax: Axes) -> None:
-    """Completion time of each job in order of arrival, mean over the draws."""
+    """Draw the mean completion time of each job, in order of arrival."""
     jobs = range(1, SCHEDULES[figure].jobs + 1)
     for k, row in enumerate(row for row in rows if row["policy"] in (DEFAULT, SPECON)):
         text = f"{row['policy']}: mean {row['mean']:.0f} s"
@@ -261,7 +261,7 @@ CROWDING: Mapping[str, float] = {"drawn": LOSS, "costs nothing": 0.0}
 
 
 def reading_cases(seeds: int) -> list[Case]:
-    """The default scheduler and each choice on each draw of each figure."""
+    """Return a case for each figure, crowding, choice (None: default scheduler) and draw."""
     return [
         {"figure": figure, "crowding": crowding, "draw": number, "choice": choice}
         for figure in SCHEDULES
@@ -272,7 +272,7 @@ def reading_cases(seeds: int) -> list[Case]:
 
 
 def reading_run(case: Case) -> Row:
-    """One run."""
+    """Run a case of `reading_cases`."""
     number, workers = case["draw"], SCHEDULES[case["figure"]].workers
     draw = as_published(case["figure"], number, CROWDING[case["crowding"]])
     choice = None if case["choice"] is None else READING_CHOICES[case["choice"]]
@@ -286,7 +286,7 @@ def reading_run(case: Case) -> Row:
 
 
 def reading_table(runs: Sequence[Row]) -> list[Row]:
-    """A row for each figure, crowding and choice: means over the draws, and what is published."""
+    """Rows by figure, crowding and choice: means over draws, beside published values."""
     own = groups(runs, "figure", "crowding", "choice")
     rows: list[Row] = []
     for (figure, crowding, choice), part in own.items():
@@ -305,7 +305,7 @@ def reading_table(runs: Sequence[Row]) -> list[Row]:
 
 
 def reading_draw(figure: str, rows: Sequence[Row], ax: Axes) -> None:
-    """By how much the mean of a figure is lower, by choice; the published value is dotted."""
+    """Draw the reduction of a figure's mean by choice; the published value is dotted."""
     part = [row for row in rows if str(row["figure"]) == figure]
     published = 100 * SCHEDULES[figure].specon.gain
     ax.axvline(published, color="0.5", linestyle=":", label="published, one run")
@@ -338,7 +338,7 @@ PRINTED = ((0.05, 20.0), (0.05, 25.0), (0.05, 30.0), (0.01, 30.0), (0.05, 30.0),
 
 
 def parameter_cases(seeds: int) -> list[Case]:
-    """The default scheduler, and SpeCon with each pair of parameters."""
+    """Return a case for each seed: the default scheduler, and SpeCon by parameters."""
     return [
         {"seed": seed, "policy": policy, "alpha": alpha, "interval": seconds}
         for seed in range(seeds)
@@ -349,7 +349,7 @@ def parameter_cases(seeds: int) -> list[Case]:
 
 
 def vae_jobs(number: int) -> Draw:
-    """VAE jobs like those of a draw of Fig. 5, which arrive at random."""
+    """Draw VAE jobs that resemble a draw of Fig. 5, with random arrivals."""
     like = as_published("5", number)
     rng = np.random.default_rng([10, number])
     arrivals = np.sort(rng.uniform(0.0, WINDOW, JOBS)).round(1).tolist()
@@ -358,14 +358,14 @@ def vae_jobs(number: int) -> Draw:
 
 
 def parameter_run(case: Case) -> Row:
-    """One run."""
+    """Run a case of `parameter_cases`."""
     options = {} if case["policy"] == DEFAULT else {k: case[k] for k in ("alpha", "interval")}
     jobs, choice = vae_jobs(case["seed"]), CHOICES[case["policy"]]
     return {**case, **measure(jobs, case["seed"], WORKERS, choice, **options)}
 
 
 def parameter_table(runs: Sequence[Row]) -> list[Row]:
-    """The printed six rows, beside the published numbers."""
+    """Rows of Table III, gains beside the published ones."""
     own = groups(runs, "policy", "alpha", "interval")
     base = own[(DEFAULT, 0.0, 0.0)]
     rows: list[Row] = []
@@ -381,7 +381,7 @@ def parameter_table(runs: Sequence[Row]) -> list[Row]:
 
 
 def parameter_draw(rows: Sequence[Row], ax: Axes) -> None:
-    """By how much the mean is lower, for each row; bars are the published values."""
+    """Draw the reduction of the mean for each row; bars are published."""
     places = range(len(PRINTED))
     printed = [TABLE3[pair]["overall"] for pair in PRINTED]
     ax.bar(places, printed, 0.7, color="0.9", edgecolor="0.6", label="published")
@@ -410,18 +410,18 @@ TWO = (0.3, 0.7)  # for each model
 
 
 def cases1(seeds: int) -> list[Case]:
-    """The three models of Fig. 1; nothing is drawn."""
+    """Return a case for each model of Fig. 1 and share of the training."""
     return crossed(model=EARLY_PROGRESS, share=POINTS1)
 
 
 def run1(case: Case) -> Row:
-    """Part of the whole reduction that is made after a share of the training."""
+    """Return a model's share of the whole reduction made by a share of its training."""
     rate = pace(EARLY_PROGRESS[case["model"]], FLAT_TAIL)
     return {**case, "progress": progress(case["share"], rate, FLAT_TAIL)}
 
 
 def table1(runs: Sequence[Row]) -> list[Row]:
-    """Rows of the curves, with the published numbers beside them."""
+    """Add the published numbers to the points of the curves."""
     return [
         run | {"published": EARLY_PROGRESS[run["model"]] if run["share"] == 0.2 else None}
         for run in runs
@@ -429,7 +429,7 @@ def table1(runs: Sequence[Row]) -> list[Row]:
 
 
 def draw1(rows: Sequence[Row], ax: Axes) -> None:
-    """A curve for each model; the published points are marked."""
+    """Draw a curve for each model, with the published points marked."""
     for k, ((model,), part) in enumerate(groups(rows, "model").items()):
         shares = [100 * row["share"] for row in part]
         percents = [100 * row["progress"] for row in part]
@@ -439,7 +439,7 @@ def draw1(rows: Sequence[Row], ax: Axes) -> None:
 
 
 class MovesOnce:
-    """Runs one job on the first machine, and at time `at` resumes it on the other."""
+    """A policy that runs one job on the first machine and moves it to the second at time `at`."""
 
     name, slotted, told_remaining = "moves-once", False, False
 
@@ -464,7 +464,7 @@ class MovesOnce:
 
 
 def saving_cases(seeds: int) -> list[Case]:
-    """The VAE at nine points (Fig. 2), and each model at two (Fig. 3), for each seed."""
+    """Return cases by seed: the VAE saved at nine points (Fig. 2), each model at two (Fig. 3)."""
     one = [("2", "VAE", share) for share in (None, *SHARES)]
     two = [("3", model, share) for model in MODELS for share in (None, *TWO)]
     return [
@@ -475,7 +475,7 @@ def saving_cases(seeds: int) -> list[Case]:
 
 
 def saving_run(case: Case) -> Row:
-    """One training on its own, of the median work of a draw of Fig. 5, and its time."""
+    """Train one model alone, saved after a share of its work; return its time."""
     share, work = case["share"], as_published("5", case["seed"]).median
     costs = overhead(case["seed"], 1 + case["point"])
     workload = on_workers([job_of(0, 0.0, work, curve(case["model"]))], 2, costs=costs)
@@ -487,7 +487,7 @@ def saving_run(case: Case) -> Row:
 
 
 def saving_table(runs: Sequence[Row]) -> list[Row]:
-    """Each training beside the one that is never stopped: means over the seeds."""
+    """Rows of trainings: overhead against the training never stopped, over seeds."""
     # The spread is the standard deviation over the points of a figure, as in the paper, on average.
     nonstop = {
         (run["seed"], run["figure"], run["model"]): run["time"]
@@ -521,7 +521,7 @@ def saving_table(runs: Sequence[Row]) -> list[Row]:
 
 
 def saving_draw(rows: Sequence[Row], ax: Axes) -> None:
-    """Overhead by the point at which the training was saved; the published limit is dotted."""
+    """Draw the overhead by the point of saving; the published limit is dotted."""
     stopped = [row for row in rows if row["saved_at"] != NONSTOP]
     for k, model in enumerate(MODELS):
         part = [row for row in stopped if row["model"] == model]
@@ -551,12 +551,12 @@ MOVES = {"migrated": "M", "rebalanced": "R"}
 
 
 def stay_cases(_seeds: int) -> list[Case]:
-    """Both schedulers on the first draw."""
+    """Return a case for each scheduler, on the first draw."""
     return [{"policy": policy} for policy in SHOWN_POLICIES]
 
 
 def stay_run(case: Case) -> Row:
-    """One run, with every stay of a job on a worker as text: job, worker, begin, end, mark."""
+    """Run a case; return as text each stay of a job on a worker: job, worker, begin, end, mark."""
     choice = CHOICES[case["policy"]]
     workload = as_published("7", 0).workload(STAY_WORKERS, 0, **shape_of(choice))
     policy = policy_of(choice)
@@ -571,7 +571,7 @@ def stay_run(case: Case) -> Row:
 
 
 def stay_table(runs: Sequence[Row]) -> list[Row]:
-    """A row for each stay of a job on a worker."""
+    """Rows of stays: job, worker, begin, end, mark."""
     rows: list[Row] = []
     for run in runs:
         for stay in run["stays"].split(";"):
@@ -590,7 +590,7 @@ def stay_table(runs: Sequence[Row]) -> list[Row]:
 
 
 def draw_jobs(policy: str, number: int, rows: Sequence[Row], ax: Axes) -> None:
-    """A bar for each stay, those of a worker together; M and R are moves."""
+    """Draw a bar for each stay, by worker; marks M and R are moves."""
     part = sorted(
         (row for row in rows if row["policy"] == policy),
         key=lambda row: (row["worker"], row["begin"], row["job"]),

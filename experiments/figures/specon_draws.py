@@ -33,7 +33,7 @@ SAVING_AT_MOST, SAVING_SPREAD = 5.0, 1.43
 
 @dataclass(frozen=True, slots=True)
 class DefaultRun:
-    """Published figures of the run of the default scheduler; seconds."""
+    """Published figures of the default scheduler's run; times in seconds."""
 
     mean: float  # completion time
     makespan: float
@@ -53,7 +53,7 @@ class SpeconRun:
 
 @dataclass(frozen=True, slots=True)
 class PublishedSchedule:
-    """An experiment of section VI, with its published numbers."""
+    """An experiment of section VI: its jobs and workers, and its published numbers."""
 
     jobs: int
     workers: int
@@ -115,7 +115,7 @@ MODELS = tuple(EARLY)
 
 
 def overhead(seed: int, point: int = 0) -> float:
-    """Seconds that saving a container and resuming it take together, drawn."""
+    """Draw the seconds for saving plus resuming a container; `point` varies the draw."""
     # "All less than 5 seconds and consistent with a standard deviation value of 1.43" (Fig. 2):
     # times that are even between 0 and 5 s have a standard deviation of 1.44 s. Point 0 is for
     # whole schedules, in which it is the same for each move.
@@ -124,12 +124,12 @@ def overhead(seed: int, point: int = 0) -> float:
 
 
 def progress(share: float, rate: float, bend: float) -> float:
-    """Part of the whole reduction after `share` of the work, 1 at its end."""
+    """Part of the whole reduction made after `share` of the work; 1 at its end."""
     return math.expm1(-rate * share**bend) / math.expm1(-rate)
 
 
 def pace(early: float, bend: float) -> float:
-    """The rate with which a part `early` of the reduction is made in the first fifth."""
+    """Find the rate with which the part `early` of the reduction is made in the first fifth."""
     # The early part grows with the rate, so halving finds it.
     low, high = 1e-6, 1e3
     while high - low > 1e-9:
@@ -142,7 +142,7 @@ def pace(early: float, bend: float) -> float:
 
 
 def curve(model: str, bend: float = FLAT_TAIL, floor: float = 0.0) -> list[list[float]]:
-    """The evaluation function of `model`, from 1 to `floor`, as pairs of share and value."""
+    """Evaluation function of `model` as pairs of share and value, from 1 down to `floor`."""
     # One of its points is published, Fig. 1 itself is not readable. With a bend of 1 it is an
     # exponential through this point; with 2 it falls most just before the point and is flat in the
     # second half of the training. What is left of the first value at the end is not published.
@@ -159,7 +159,7 @@ def on_workers(
     look: float = LOOK,
     loss: float = 0.0,
 ) -> Workload:
-    """Workload of jobs on this many workers of the testbed."""
+    """Build a workload of jobs on `workers` machines of the testbed."""
     # `costs`: seconds to save a container and to resume it, half of them each. `look`: seconds
     # between two values of the evaluation function. `loss`: the ``crowding_loss`` of the file.
     capacity = {"memory_gb": MEMORY}
@@ -173,7 +173,7 @@ def on_workers(
 
 
 def job_of(k: int, arrival: float, work: float, shown: list[list[float]]) -> dict[str, Any]:
-    """One container, as files of elastic jobs have it."""
+    """Build job number `k`, one container, of an elastic workload."""
     return {
         "id": f"job{k + 1}",
         "arrival": arrival,
@@ -189,7 +189,7 @@ def job_of(k: int, arrival: float, work: float, shown: list[list[float]]) -> dic
 
 
 def pool_times(jobs: Sequence[tuple[float, float]], workers: int, loss: float = 0.0) -> list[float]:
-    """Completion times of jobs that share all workers evenly, in their order."""
+    """Completion times of `jobs` (arrival, work), in order, if they share workers evenly."""
     # A job gets one worker at most. All that are there have the same speed, so each ends when the
     # work that every job got since the beginning reaches what it was at its arrival and its own
     # work more. With n jobs for each worker, more than one, each runs at 1 / (n (1 + loss (n - 1)))
@@ -216,7 +216,7 @@ def pool_times(jobs: Sequence[tuple[float, float]], workers: int, loss: float = 
 
 
 def pooled_mean(jobs: Iterable[tuple[float, float]], workers: int, loss: float = 0.0) -> float:
-    """Mean completion time if jobs moved at once and for nothing, so that loads are always even."""
+    """Mean completion time if jobs moved at once and for free, so that loads are even."""
     # All workers together are shared evenly by all jobs, and a job gets one worker at most. This is
     # what moving containers comes to if it is perfect and favours no job. It is no bound on
     # policies that let some jobs have more than others.
@@ -227,7 +227,7 @@ def pooled_mean(jobs: Iterable[tuple[float, float]], workers: int, loss: float =
 def default_times(
     arrivals: Sequence[float], work: Sequence[float], workers: int, loss: float = 0.0
 ) -> list[float]:
-    """Completion times under the default scheduler: jobs are placed in turn and never move."""
+    """Completion times under the default scheduler, which places in turn and never moves."""
     times = [0.0] * len(work)
     jobs = list(zip(arrivals, work, strict=True))
     for worker in range(workers):
@@ -248,7 +248,7 @@ LEAST_WORK, MOST_WORK = 1.0, 1e4  # seconds, of a median job: where the publishe
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """The jobs of one draw."""
+    """Randomly drawn jobs: arrivals, work and models."""
 
     seed: int
     arrivals: tuple[float, ...]
@@ -266,7 +266,7 @@ class Draw:
         floor: float = 0.0,
         look: float = LOOK,
     ) -> Workload:
-        """Workload of these jobs on workers; `number` decides what saving and resuming costs."""
+        """Build a workload of the jobs; `number` seeds the costs of saving and resuming."""
         rows = zip(self.arrivals, self.work, self.models, strict=True)
         jobs = [
             job_of(k, arrival, work, curve(model, bend, floor))
@@ -276,7 +276,7 @@ class Draw:
 
 
 def candidate(schedule: PublishedSchedule, seed: int, most_loss: float = LOSS) -> Draw:
-    """Jobs as they might have been, of a median work of 1 s."""
+    """Draw jobs that might be those of the experiment, of a median work of 1 s."""
     # The seed counts candidates; which of them are kept depends on the default scheduler alone.
     rng = np.random.default_rng([9, seed])
     between, within, loss = rng.uniform(0.0, (BETWEEN, WITHIN, 1.0)).tolist()
@@ -295,7 +295,7 @@ def candidate(schedule: PublishedSchedule, seed: int, most_loss: float = LOSS) -
 
 
 def scaled(draw: Draw, schedule: PublishedSchedule) -> Draw:
-    """`draw` with the work that gives the default scheduler its published mean completion time."""
+    """Scale the work so that the default scheduler has its published mean completion time."""
 
     def too_long(log_scale: float) -> float:
         scale = math.exp(log_scale)
@@ -310,7 +310,7 @@ def scaled(draw: Draw, schedule: PublishedSchedule) -> Draw:
 
 
 def is_as_published(draw: Draw, schedule: PublishedSchedule) -> bool:
-    """Return whether the default run of a scaled draw is near the published one."""
+    """Whether makespan and published job of the default run are near the published ones."""
     times = default_times(draw.arrivals, draw.work, schedule.workers, draw.loss)
     makespan = max(arrival + time for arrival, time in zip(draw.arrivals, times, strict=True))
     published = schedule.default
@@ -321,7 +321,7 @@ def is_as_published(draw: Draw, schedule: PublishedSchedule) -> bool:
 
 
 def as_published(figure: str, number: int, most_loss: float = LOSS) -> Draw:
-    """Return the draw with this number whose default run is near the published one."""
+    """Return draw `number` of those whose default run is near the published one."""
     # Draws are searched once per process; figures ask for the same ones many times.
     draws, more = _search(figure, most_loss)
     while len(draws) <= number:
@@ -331,7 +331,7 @@ def as_published(figure: str, number: int, most_loss: float = LOSS) -> Draw:
 
 @cache
 def _search(figure: str, most_loss: float) -> tuple[list[Draw], Iterator[Draw]]:
-    """Draws found so far, and the generator of the next ones."""
+    """Return the list of draws found so far, shared by calls, and an iterator of further ones."""
     schedule = SCHEDULES[figure]
     drawn = (scaled(candidate(schedule, seed, most_loss), schedule) for seed in count())
     return [], (draw for draw in drawn if is_as_published(draw, schedule))

@@ -28,7 +28,7 @@ TESTBED = {"preset": "testbed"}  # twelve jobs on nine machines, as in the paper
 
 
 def calibrated(settings: FigureSettings, jobs: int, servers: int, horizon: int) -> dict[str, Any]:
-    """Jobs on equal numbers of machines of both kinds, at the requested scale."""
+    """Return grid axes of calibrated instances with as many worker as ps machines, scaled."""
     machines = settings.scaled(servers)
     return {
         "preset": "calibrated",
@@ -40,7 +40,7 @@ def calibrated(settings: FigureSettings, jobs: int, servers: int, horizon: int) 
 
 
 def family(cell: Row) -> str:
-    """Name of the family that a cell belongs to."""
+    """Return the name of the family of instances that a cell belongs to."""
     if cell["instance.preset"] == "testbed":
         return "testbed, 12 jobs"
     jobs, servers = int(cell["instance.jobs"]), int(cell["instance.worker_servers"])
@@ -56,7 +56,7 @@ FLOORS = [0.0, 0.001, 0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]
 
 
 def floor_grid(settings: FigureSettings) -> dict[str, Any]:
-    """OASiS with every floor on every family."""
+    """Return a sweep of OASiS with every utility floor on every family of instances."""
     settings.refuse(*FIXED)
     instances = [
         TESTBED,
@@ -69,7 +69,7 @@ def floor_grid(settings: FigureSettings) -> dict[str, Any]:
 
 
 def floor_table(cells: Sequence[Row], _: FigureSettings) -> list[Row]:
-    """Utility, and its share of what the best floor earned on the same instance."""
+    """Rows by family and floor: utility, and its share of the best floor's."""
     return [
         {
             "family": name,
@@ -83,7 +83,7 @@ def floor_table(cells: Sequence[Row], _: FigureSettings) -> list[Row]:
 
 
 def shared(cells: Sequence[Row]) -> list[Row]:
-    """Cells with their family, and the share of what was earned most on the same instance."""
+    """Add family and share of the instance's highest utility to cells; drop cells without one."""
     named = [{**cell, "family": family(cell)} for cell in cells]
     best = {
         place: max(cell["total_utility"] for cell in part)
@@ -98,7 +98,7 @@ def shared(cells: Sequence[Row]) -> list[Row]:
 
 
 def draw_floor(rows: Sequence[Row], ax: Axes) -> None:
-    """A line for each family over the floors, with 95 % intervals, and the default."""
+    """Draw the share over the floors, a line for each family, and mark the default."""
     for k, ((name,), part) in enumerate(groups(rows, "family").items()):
         # Side by side, so that the error bars of the five families do not cover each other.
         places = [row["floor"] + 0.004 * (k - 2) for row in part]
@@ -122,7 +122,7 @@ BONUSES = [0.25, 1.0, 3.0]  # for jobs that have run, under no commitment
 
 
 def commitment_grid(settings: FigureSettings) -> dict[str, Any]:
-    """OASiS, RRH, SRTF, and recourse at each commitment and bonus."""
+    """Return a sweep of OASiS, RRH, SRTF, and recourse at each commitment and bonus."""
     settings.refuse(*FIXED)
     instances = [TESTBED, calibrated(settings, 100, 20, 100)]
     policies: list[dict[str, Any]] = [
@@ -136,7 +136,7 @@ def commitment_grid(settings: FigureSettings) -> dict[str, Any]:
 
 
 def variant(cell: Row) -> str:
-    """Name of the policy of a cell, with the option in which the cells differ."""
+    """Return the policy's name with the option that varies."""
     name = str(cell["policy.name"])
     if name != "recourse":
         return policy_label(name, cell.get(f"policy.{FLOOR}"))
@@ -147,7 +147,7 @@ def variant(cell: Row) -> str:
 
 
 def commitment_table(cells: Sequence[Row], _: FigureSettings) -> list[Row]:
-    """Means over seeds; the share is of what the best policy earned on the same instance."""
+    """Rows by family and policy: share of the best utility, utility, and wasted work."""
     named = [{**cell, "policy": variant(cell)} for cell in shared(cells)]
     return [
         {
@@ -164,7 +164,7 @@ def commitment_table(cells: Sequence[Row], _: FigureSettings) -> list[Row]:
 
 
 def draw_commitment(rows: Sequence[Row], ax: Axes) -> None:
-    """Utility against wasted work, the mean of each policy in the congested family."""
+    """Draw mean utility over wasted work for each policy in the congested family."""
     # The last family of the grid is the congested one.
     where = rows[-1]["family"]
     for k, row in enumerate(row for row in rows if row["family"] == where):

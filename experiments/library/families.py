@@ -29,7 +29,7 @@ UTILITIES: Mapping[str, tuple[tuple[float, float, float], Callable[[Sigmoid], Ut
 
 
 def with_utilities(instance: Instance, kind: str) -> Instance:
-    """Return the instance with utilities of this kind; nothing else changes."""
+    """Return the instance with utilities of this kind; all else stays the same."""
     _, change = UTILITIES[kind]
     drawn: Any = (job.utility for job in instance.jobs)  # sigmoids, as the generator draws them
     pairs = zip(instance.jobs, map(change, drawn), strict=True)
@@ -73,7 +73,7 @@ class Problem:
 
     @property
     def name(self) -> str:
-        """Preset, slots, worker servers, parameter servers, jobs, kind of utilities and seed."""
+        """Name made of preset, slots, servers, jobs, kind of utilities and seed."""
         servers = f"w{self.worker_servers}-p{self.ps_servers}"
         return f"{self.preset}-t{self.horizon}-{servers}-j{self.jobs}-{self.utilities}-s{self.seed}"
 
@@ -96,7 +96,7 @@ SIZES = ("slots", "worker_servers", "ps_servers", "jobs")
 
 
 def _problems() -> Iterator[Problem]:
-    """The instances of each family, one kind of utilities after the other."""
+    """Yield the problems of each family, one kind of utilities after the other."""
     with TABLE.open(encoding="utf-8") as lines:
         for row in csv.DictReader(lines):
             family, preset = row["family"], row["preset"]
@@ -110,7 +110,7 @@ PROBLEMS: Mapping[str, Problem] = MappingProxyType({one.name: one for one in _pr
 
 
 def problem_named(name: str) -> Problem:
-    """The instance of that name.
+    """Return the problem with this name.
 
     Raises
     ------
@@ -127,7 +127,7 @@ def problem_named(name: str) -> Problem:
 
 
 def problems_like(patterns: Iterable[str]) -> list[Problem]:
-    """Instances whose name or family matches one of the patterns; all without patterns.
+    """Return problems whose name or family matches a pattern; all without patterns.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ from offline.result import OfflineResult
 
 @dataclass(frozen=True, slots=True)
 class HandedIn:
-    """A result that was verified on its instance."""
+    """Submitted schedules that were verified, beside the best known result (`known`)."""
 
     problem: Problem
     instance: Instance
@@ -34,7 +34,7 @@ class HandedIn:
 
     @property
     def verdict(self) -> str:
-        """Comparison of the value with the best known one: better, the same, worse or first."""
+        """How the value compares with the best known: better, the same, worse, first."""
         if self.known is None:
             return "first"
         allowed = BETTER * abs(self.known.value)
@@ -49,14 +49,14 @@ class HandedIn:
 
     @property
     def is_tighter(self) -> bool:
-        """Whether its stated bound is lower than the best known one."""
+        """Whether the submitted bound is lower than the best known one, or the first."""
         if self.bound is None:
             return False
         return self.known is None or self.bound < self.known.bound * (1 - BETTER)
 
 
 def handed_in(library: Library, data: Any, name: str | None = None) -> HandedIn:
-    """Verify a submitted result on its instance."""
+    """Verify a submitted document; `name` is its problem, by default found by its digest."""
     problem = _problem_of(library, mapping(data), name)
     record = library.find(problem.name)
     instance = problem.instance() if record is None else library.instance(record)
@@ -76,7 +76,7 @@ def handed_in(library: Library, data: Any, name: str | None = None) -> HandedIn:
 def of_solve(
     problem: Problem, instance: Instance, result: OfflineResult, record: LibraryEntry | None
 ) -> HandedIn:
-    """The schedules of a solve, and its bound."""
+    """Verify the schedules of a solve, and pair them with its bound and the known `record`."""
     method, value = result.method, verify(instance, result)
     by = [
         f"{method}: {part}" if part else method for part in (result.objective_by, result.bound_by)
@@ -86,7 +86,7 @@ def of_solve(
 
 
 def _problem_of(library: Library, data: Any, name: str | None) -> Problem:
-    """The named instance, or the instance of the document."""
+    """Find the problem by its name, or by the digest in the document."""
     if name is not None:
         return problem_named(name)
     if "instance" not in data:

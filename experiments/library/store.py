@@ -29,14 +29,14 @@ SHOWN = 16  # hexadecimal digits of a digest: 64 bits
 
 
 def pack(schedules: Mapping[str, Schedule]) -> bytes:
-    """Compress schedules with xz, as a list in JSON: the same schedules give the same bytes."""
+    """Compress schedules to bytes, which are the same for the same schedules."""
     plain = [schedules[job].to_dict() for job in sorted(schedules)]
     text = json.dumps(plain, separators=(",", ":"))
     return lzma.compress(text.encode(), preset=PRESET)
 
 
 def unpack(content: bytes) -> dict[str, Schedule]:
-    """Decode the bytes of `pack`."""
+    """Decompress the schedules of `pack`, by job id."""
     try:
         plain = json.loads(lzma.decompress(content))
     except (lzma.LZMAError, UnicodeDecodeError, json.JSONDecodeError) as error:
@@ -45,7 +45,7 @@ def unpack(content: bytes) -> dict[str, Schedule]:
 
 
 def digest(content: bytes) -> str:
-    """The first 16 digits of the SHA-256 of some bytes."""
+    """Return the first 16 digits of the SHA-256 of `content`."""
     return hashlib.sha256(content).hexdigest()[:SHOWN]
 
 
@@ -101,16 +101,16 @@ class LibraryEntry:
 
     @property
     def gap(self) -> float:
-        """Relative gap between value and bound."""
+        """Relative gap between the value and the bound."""
         return relative_gap(self.value, self.bound)
 
     @property
     def proof(self) -> str:
-        """``optimal`` if the value is proven, otherwise ``open``."""
+        """``optimal`` if the bound proves the value, otherwise ``open``."""
         return OPTIMAL if self.gap <= PROOF else OPEN
 
     def to_row(self) -> dict[str, str]:
-        """The row of the table: text by column, with a check sum of all the others."""
+        """Return the row of the table as text by column, with a check sum of the other columns."""
         row = {name: str(value) for name, value in asdict(self).items()}
         row |= {name: f"{getattr(self, name):.{DIGITS}f}" for name in NUMBERS}
         row = {**row, "gap_percent": f"{100 * self.gap:.4f}", "proof": self.proof}
@@ -119,7 +119,7 @@ class LibraryEntry:
 
     @classmethod
     def from_row(cls, row: Mapping[str, str]) -> Self:
-        """Read a row."""
+        """Read a row of the table; raise an error if its check sum differs."""
         where = row.get("name") or "a row without a name"
         if set(row) != set(COLUMNS) or None in row.values():
             raise InputError(where, f"expected the columns {', '.join(COLUMNS)}")
@@ -136,7 +136,7 @@ class LibraryEntry:
         return record
 
     def improved(self, other: LibraryEntry) -> LibraryEntry:
-        """The record, with the better value and bound of `other`, a record of the same instance.
+        """Return the entry with the better value and bound of this one and `other`.
 
         Neither is ever replaced by a worse one, but for a bound of this record that the other's
         schedules refute: verified schedules count more than a bound.
@@ -174,11 +174,12 @@ COLUMNS = (
 
 
 def rounded(value: float) -> float:
-    """A value as the table has it."""
+    """Round a value as the table does."""
     return round(value, DIGITS)
 
 
 def _with(record: LibraryEntry, other: LibraryEntry, *names: str) -> LibraryEntry:
+    """Copy entries `names` of `other` into `record`; the bound never falls below the value."""
     changes: dict[str, Any] = {name: getattr(other, name) for name in names}
     value = changes.get("value", record.value)
     # both are rounded, so that a bound may lie below an equal value by their last digits
@@ -212,11 +213,11 @@ class Library:
 
     @property
     def table(self) -> Path:
-        """The file of the table."""
+        """Path of the CSV file of the table."""
         return self.directory / TABLE
 
     def records(self) -> dict[str, LibraryEntry]:
-        """The rows of the table by name, in the order of the families.
+        """Return the rows of the table by name, in the order of the families.
 
         Raises
         ------
@@ -236,11 +237,11 @@ class Library:
         return {name: records[name] for name in PROBLEMS if name in records}
 
     def find(self, name: str) -> LibraryEntry | None:
-        """The row of an instance; None if nothing is known of it yet."""
+        """Return the row of an instance; None if it has no row yet."""
         return self.records().get(name) if self.table.exists() else None
 
     def instance(self, record: LibraryEntry) -> Instance:
-        """Generate the instance, and check it against its record.
+        """Generate the instance of an entry, and check its fingerprint.
 
         Raises
         ------
@@ -254,7 +255,7 @@ class Library:
         return instance
 
     def schedules(self, record: LibraryEntry) -> dict[str, Schedule]:
-        """The stored schedules by job id.
+        """Read the stored schedules, by job id.
 
         Raises
         ------
@@ -284,7 +285,7 @@ class Library:
         return record.value
 
     def put(self, record: LibraryEntry, schedules: Mapping[str, Schedule] | None = None) -> None:
-        """Write a row, and the schedules if they are new.
+        """Write the row of an instance, and its schedules if they are given.
 
         The row is written after the schedules and names them, so that a process that is killed at
         any moment leaves a table that is whole and schedules for every row of it.
@@ -313,5 +314,5 @@ VALUE_TOLERANCE = 1e-9  # relative: exponentials differ in their last digits bet
 
 
 def fingerprint(instance: Instance) -> str:
-    """The first 16 digits of the digest of an instance."""
+    """Return the first 16 digits of an instance's digest."""
     return instance_digest(instance)[:SHOWN]

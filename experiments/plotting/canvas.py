@@ -43,7 +43,7 @@ _is_printed: ContextVar[bool] = ContextVar("_is_printed", default=False)
 
 
 def read_style(name: str | os.PathLike[str]) -> dict[str, Any]:
-    """Settings of `PAPER`, of a style of matplotlib by its name, or of a file of settings."""
+    """Return the matplotlib settings of `PAPER`, of a named style, or of a style file."""
     if name == PAPER:
         return dict(PRINTED)
     if Path(name).suffix == SUFFIX:
@@ -57,7 +57,7 @@ def read_style(name: str | os.PathLike[str]) -> dict[str, Any]:
 
 @contextmanager
 def drawing_style(name: str | os.PathLike[str] | None) -> Iterator[None]:
-    """Draw and save in a style inside; nothing changes for None, and nothing remains afterwards."""
+    """Apply a style inside a ``with`` block and restore settings after it; None changes nothing."""
     settings: Any = {} if name is None else read_style(name)
     token = _is_printed.set(name == PAPER)
     try:
@@ -68,7 +68,7 @@ def drawing_style(name: str | os.PathLike[str] | None) -> Iterator[None]:
 
 
 def fit_for_print(figure: Figure) -> None:
-    """In the style `PAPER`, remove titles and notes, and rotate names that do not fit."""
+    """If the style is `PAPER`, remove titles and notes and rotate names that are too long."""
     if not _is_printed.get():
         return
     if len(figure.axes) == 1:  # titles of several panels tell them apart
@@ -90,7 +90,7 @@ def fit_for_print(figure: Figure) -> None:
 
 
 def _read_file(path: Path) -> dict[str, Any]:
-    """Read a style file; a warning of matplotlib becomes an error."""
+    """Read a style file; raise `InputError` for what matplotlib only warns of."""
     # Opened first, so that a file that cannot be read is an OSError that names it.
     path.open("rb").close()
 
@@ -125,22 +125,22 @@ SMALL, TINY = "small", "x-small"  # relative to the font size of the style
 
 
 def ink() -> str:
-    """The colour of text and lines in the style that is in force."""
+    """Return the colour of text and lines in the current style."""
     return str(rcParams["text.color"])
 
 
 def paper() -> str:
-    """The colour behind the axes in the style that is in force."""
+    """Return the colour behind the axes in the current style."""
     return str(rcParams["axes.facecolor"])
 
 
 def colour(k: int) -> str:
-    """The k-th colour of the user's style; of `PALETTE` where the style names no colours."""
+    """Return the k-th colour of the user's style, or of `PALETTE` if the style names none."""
     return _cycle(PALETTE, k)
 
 
 def fill(k: int) -> str:
-    """The k-th colour of areas in the user's style; of `FILLS` where it names no colours."""
+    """Return the k-th fill colour of the user's style, or of `FILLS` if the style names none."""
     return _cycle(FILLS, k)
 
 
@@ -152,39 +152,39 @@ def _cycle(otherwise: Sequence[str], k: int) -> str:
 
 
 def hatch(k: int) -> str:
-    """The k-th hatching of areas; areas with the same fill get different hatchings."""
+    """Return the k-th hatching; areas that share a fill differ in hatching."""
     return HATCHES[_turned(k, len(HATCHES))]
 
 
 def bar_style(k: int, fill_of: int | None = None) -> dict[str, Any]:
-    """Style of the k-th kind of bars, if need be with the colour of another kind."""
+    """Return the style of the k-th kind of bars, with the fill of kind `fill_of` if given."""
     colour_of = k if fill_of is None else fill_of
     return {"color": fill(colour_of), "hatch": hatch(k), "edgecolor": ink(), "linewidth": 0.6}
 
 
 def line(k: int) -> Any:
-    """The k-th dashing of lines, as matplotlib takes it."""
+    """Return the k-th line style for matplotlib."""
     return LINES[_turned(k, len(LINES))]
 
 
 def marker(k: int) -> str:
-    """The k-th marker of points."""
+    """Return the k-th marker of points."""
     return MARKERS[_turned(k, len(MARKERS))]
 
 
 def _turned(k: int, count: int) -> int:
-    """An index that moves on by one each time all have been used."""
+    """Return k modulo `count`, shifted by one more in each further turn."""
     return (k + k // count) % count
 
 
 def colour_map() -> Colormap:
-    """The colours of heat maps: those of the user's style, or `COLORMAP`."""
+    """Return the colour map of heat maps: the user's, or else `COLORMAP`."""
     name = rcParams["image.cmap"]
     return COLORMAP if name == rcParamsDefault["image.cmap"] else colormaps[name]
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """An empty figure of this size in inches, outside pyplot and its global state."""
+    """Make an empty figure of this size in inches, without the global state of pyplot."""
     if _is_printed.get():  # as wide as a column, or as two, and as high in proportion
         column = COLUMN if width <= 8.0 else TWO_COLUMNS
         width, height = column, max(LEAST_HEIGHT, height * column / width)
@@ -194,12 +194,12 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def axes(ax: Axes | None, width: float = 6.4, height: float = 4.0) -> Axes:
-    """`ax`, or the axes of a new figure."""
+    """Return `ax`, or axes on a new figure of this size if `ax` is None."""
     return new_figure(width, height).add_subplot() if ax is None else ax
 
 
 def shorten(name: str, most: int = LONGEST_LABEL) -> str:
-    """`name` cut to the length that fits beside a plot, to be drawn `as_written`."""
+    """Cut `name` to `most` letters and escape it for matplotlib."""
     return as_written(name if len(name) <= most else name[: most - 1] + "…")
 
 
@@ -209,20 +209,20 @@ def as_written(name: str) -> str:
 
 
 def label_rows(ax: Axes, names: Sequence[str]) -> None:
-    """Names of the rows 0, 1, ... on the y axis: all, or evenly chosen ones if there are many."""
+    """Label the rows 0, 1, ... on the y axis, evenly spaced ones if there are too many."""
     step = -(-len(names) // MOST_LABELS) or 1
     shown = range(0, len(names), step)
     ax.set_yticks(list(shown), [shorten(names[k]) for k in shown], fontsize=SMALL)
 
 
 def name_rows(ax: Axes, names: Sequence[str], least: int = 1, **look: Any) -> None:
-    """All names of the rows 0, 1, ... on the y axis, from above; with room for `least` rows."""
+    """Label all rows 0, 1, ... on the y axis, from the top; leave room for `least` rows."""
     ax.set_yticks(range(len(names)), list(names), **look)
     ax.set_ylim(max(len(names), least) - 0.5, -0.5)
 
 
 def legend_below(ax: Axes, columns: int) -> None:
-    """The legend under the label of the x axis, at the same distance whatever the height."""
+    """Put the legend under the x label, at a fixed distance; nothing without entries."""
     if not ax.get_legend_handles_labels()[0]:
         return
     # 34 points are the height of the tick labels and of the label of the axis.
@@ -233,13 +233,13 @@ def legend_below(ax: Axes, columns: int) -> None:
 
 
 def label(ax: Axes, x: str, y: str, title: str, columns: int = 1) -> None:
-    """Set the names of axes and picture, and a legend with this number of columns."""
+    """Set axis labels and title, and put a legend of `columns` columns below."""
     ax.set(xlabel=x, ylabel=y, title=title)
     legend_below(ax, columns)
 
 
 def slot_axis(ax: Axes, horizon: int) -> None:
-    """The x axis of slots 0..T-1; slot t is as wide as 1 and centred at t."""
+    """Set up the x axis for slots 0..T-1; slot t is centred at t."""
     ax.set_xlim(-0.5, horizon - 0.5)
     ax.xaxis.set_major_locator(MaxNLocator(nbins=10, integer=True))
     ax.set_xlabel("time (slots)")
@@ -249,12 +249,12 @@ UNITS = ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes"))
 
 
 def time_unit(seconds: float) -> tuple[float, str]:
-    """The unit in which times up to that many seconds read well: its length, and its name."""
+    """Return length and name of the unit that suits times up to `seconds`."""
     return next((one for one in UNITS if seconds >= 3 * one[0]), (1.0, "seconds"))
 
 
 def step_of(count: int, most: int) -> int:
-    """The step between those shown of `count`, so that they are at most `most`."""
+    """Return the least step such that every step-th of `count` items are at most `most`."""
     return max(1, -(-count // most))
 
 
@@ -265,7 +265,7 @@ def heat_map(
     norm: Normalize,
     label: str,
 ) -> None:
-    """Values (T, servers) over time and servers; nan is hatched: there is nothing to show."""
+    """Draw `values`, shape (T, servers), over time and servers; NaN is hatched."""
     horizon, servers = values.shape
     ax.patch.set(facecolor=paper(), edgecolor="0.7", hatch="///")
     look: dict[str, Any] = {"aspect": "auto", "cmap": colour_map(), "norm": norm}

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A drawn measure: title, label of the axis, and one or more bars per policy."""
+    """What one plot shows: title, unit, and bars (label, figure) of each policy."""
 
     title: str
     unit: str
@@ -65,7 +65,7 @@ TRACE_MEASURES = {
 
 
 def measures_of(comparison: Comparison) -> Mapping[str, Measure]:
-    """Return the measures of a comparison: on an instance, on elastic jobs, or on a trace."""
+    """Return the measures to draw, by name, for the kind of comparison."""
     if comparison.kind == "replay":
         return TRACE_MEASURES
     return ELASTIC_MEASURES if "format" in comparison.about else MEASURES
@@ -137,7 +137,7 @@ def plot_comparison(
 
 
 def _draw_optimum(ax: Axes, comparison: Comparison) -> None:
-    """A line at the optimum, a band where it is only known to lie within, or a line at a bound."""
+    """Mark the optimum by a line if proven, else by a band; or a bound by a line."""
     optimum, bound = comparison.about.get("optimum"), comparison.about.get("bound")
     line: dict[str, Any] = {"color": canvas.ink(), "linewidth": 1.2, "linestyle": "--"}
     if optimum is not None and optimum["proven"]:
@@ -152,14 +152,14 @@ def _draw_optimum(ax: Axes, comparison: Comparison) -> None:
 
 
 def _labels(comparison: Comparison, counts: Mapping[str, float]) -> list[str]:
-    """Names of the policies; below a name, the number of jobs that the policy did not finish."""
+    """Return the policies' names; below them, their numbers in `counts` of unfinished jobs."""
     jobs = comparison.about.get("jobs")
     remarks = {name: f"\n* {brief(count)} of {jobs} unfinished" for name, count in counts.items()}
     return [canvas.shorten(name) + remarks.get(name, "") for name in comparison.policies]
 
 
 def plot_comparisons(comparison: Comparison, places: Sequence[Axes]) -> None:
-    """Every measure, one beside the other; the first axes alone name the policies."""
+    """Draw every measure in `places` from left to right; only the first names policies."""
     for ax, measure in zip(places, measures_of(comparison), strict=True):
         plot_comparison(comparison, measure=measure, ax=ax)
         ax.tick_params(labelleft=ax is places[0])
@@ -176,7 +176,7 @@ def _draw_bars(
     place: tuple[int, float],
     marked: Collection[str],
 ) -> None:
-    """A bar for each policy, with the interval of its figure over seeds."""
+    """Draw a `bar` (label, figure) of each policy at `place` (number, height), with intervals."""
     (name, figure), (k, height) = bar, place
     values = factor * np.array([row.get(figure) for row in rows.values()], dtype=float)
     errors = factor * np.array([_errors(row, figure) for row in rows.values()]).reshape(-1, 2).T
@@ -197,7 +197,7 @@ def _draw_bars(
 
 
 def _errors(row: Mapping[str, Any], figure: str) -> tuple[float, float]:
-    """Distances from the mean to the ends of its interval over seeds; NaN without one."""
+    """Return lengths of the error bar below and above the mean; NaN without an interval."""
     interval = row.get("over_seeds", {}).get("figures", {}).get(figure)
     if interval is None or interval["low"] is None:
         return math.nan, math.nan
@@ -206,7 +206,7 @@ def _errors(row: Mapping[str, Any], figure: str) -> tuple[float, float]:
 
 
 def _unit(measure: Measure, rows: Collection[Mapping[str, Any]]) -> tuple[str, float]:
-    """Label of the axis, and the factor by which figures are multiplied for it."""
+    """Return the label of the axis, and the factor that converts figures for it."""
     if measure.unit != "seconds":
         return measure.unit, measure.factor
     largest = max((row.get(figure) or 0.0 for row in rows for _, figure in measure.bars), default=0)
@@ -222,7 +222,7 @@ MANY_TIMES = 10.0  # largest over smallest mean of a ratio, from which the axis 
 
 
 def plot_means(means: Points, figure: str, *, ax: Axes | None = None) -> Axes:
-    """A dot for the mean at each point of a grid, and a bar for its interval."""
+    """Draw a mean, and its interval as a bar, for each point of a grid."""
     shown = means[:MOST_POINTS]
     ax = canvas.axes(ax, 6.4, 1.2 + 0.28 * max(2, len(shown)))
     for row, (_, interval) in enumerate(shown):
@@ -252,7 +252,7 @@ def plot_means(means: Points, figure: str, *, ax: Axes | None = None) -> Axes:
 
 
 def plot_pairs(pairs: Sequence[Pair], *, ax: Axes | None = None) -> Axes:
-    """By how much the first policy of each pair earns more, with its interval; a line at 0."""
+    """Draw how much more the first policy of each pair earns, with intervals."""
     points: Points = [
         (
             " ".join(filter(None, (f"{one.first} against {one.second}", one.instance))),
@@ -271,7 +271,7 @@ def plot_pairs(pairs: Sequence[Pair], *, ax: Axes | None = None) -> Axes:
 
 
 def means_page(means: Mapping[str, Points], pairs: Sequence[Pair] = ()) -> Figure:
-    """A panel for each figure of a sweep, and one for the pairs."""
+    """Draw a panel for each figure of a sweep and, if there are pairs, one for them."""
     counts = [len(points) for points in means.values()] + ([len(pairs)] if pairs else [])
     heights = [1.2 + 0.28 * max(2, min(MOST_POINTS, count)) for count in counts] or [1.8]
     page = canvas.new_figure(9.0, sum(heights))
@@ -287,7 +287,7 @@ NEEDED = ("policy.name", "seed", "task.name", "status", "error", "version")
 
 
 def is_table(path: str | os.PathLike[str]) -> bool:
-    """Return whether a file is a Parquet file, by name or first bytes."""
+    """Whether a file is a Parquet file, by its name or first bytes."""
     file = Path(path)
     if file.suffix.lower() == ".parquet":
         return True
@@ -298,7 +298,7 @@ def is_table(path: str | os.PathLike[str]) -> bool:
 
 
 def read_sweep(path: str | os.PathLike[str]) -> pa.Table:
-    """Read the table that a sweep has written."""
+    """Read the table of a sweep; raise `InputError` if it is none."""
     require("reports of sweeps", "pandas", "pyarrow")
     import pyarrow as pa  # noqa: PLC0415 (needs an extra)
     from pyarrow import parquet  # noqa: PLC0415
@@ -320,7 +320,7 @@ def read_sweep(path: str | os.PathLike[str]) -> pa.Table:
 
 
 def means_of(frame: pd.DataFrame) -> tuple[list[str], pd.DataFrame]:
-    """The figures that a page shows of a sweep, and their means."""
+    """Return the names of figures to show of a sweep, and the table of their means."""
     from experiments.sweep import TASKS, summarise  # noqa: PLC0415
     from experiments.sweep.summary import shown_of  # noqa: PLC0415
 
@@ -330,7 +330,7 @@ def means_of(frame: pd.DataFrame) -> tuple[list[str], pd.DataFrame]:
 
 
 def sweep_page(frame: pd.DataFrame) -> Figure:
-    """The means of each figure, and by how much the first policy beats the others."""
+    """Draw the means of each figure of a sweep, and the first policy against the others."""
     from experiments.sweep.summary import PROVEN, interval_in, label  # noqa: PLC0415
 
     figures, means = means_of(frame)

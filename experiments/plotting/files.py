@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def run_page(instance: Instance, run: Run) -> Figure:
-    """Utilisation, prices if the policy has them, schedule and utilities of a run.
+    """Draw utilisation, schedule and utilities of a run, and prices if its policy has them.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def run_page(instance: Instance, run: Run) -> Figure:
 def schedules_page(
     instance: Instance, schedules: Mapping[str, Schedule], title: str, *, run: Run | None = None
 ) -> Figure:
-    """Utilisation, schedule and utilities of schedules from anywhere; and the prices of a `run`.
+    """Draw utilisation, schedule and utilities of schedules, and the prices of `run`.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def schedules_page(
 
 
 def comparison_page(comparison: Comparison) -> Figure:
-    """Every policy: utility, jobs and completion, or on a trace completion, waiting and use.
+    """Draw every policy: utility, jobs, completion; on a trace completion, waiting, use.
 
     Where the comparison is over several seeds, a line below says what the bars are.
     """
@@ -102,7 +102,7 @@ def comparison_page(comparison: Comparison) -> Figure:
 def ratio_page(
     results: Mapping[str, CompetitiveRatio], jobs: Sequence[JobComparison] | None = None
 ) -> Figure:
-    """The ratios with their bounds; and the jobs that make the difference, where they are given.
+    """Draw the ratios with their bounds and, if given, the jobs that make the difference.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ _CLIP_PATH = re.compile(r"(?<=[\"#])p[0-9a-f]{10}(?=[\")])")
 
 
 def check_picture(path: str | os.PathLike[str]) -> Path:
-    """Return `path` if a picture can be written there."""
+    """Return `path` if a picture can be written there; otherwise raise an error."""
     _suffix(path)
     check_writable(path)
     return Path(path)
@@ -172,7 +172,7 @@ def save(figure: Figure, path: str | os.PathLike[str]) -> None:
 
 
 def svg_text(figure: Figure) -> str:
-    """Draw `figure` as a document of SVG with letters as paths, the same text every time."""
+    """Render `figure` as SVG, with letters as paths; the same figure gives the same text."""
     buffer = io.BytesIO()
     # Without a salt, identifiers are drawn at random; letters as paths need no font for reading.
     with rc_context({"svg.hashsalt": "oasis", "svg.fonttype": "path", "svg.image_inline": True}):
@@ -196,14 +196,14 @@ NEED_INSTANCE = ("run", "solve", SCHEDULES)  # kinds that cannot be drawn withou
 
 
 def kind_of(data: Any) -> str:
-    """The kind of a document; `SCHEDULES` for one with schedules but without a kind."""
+    """Return the kind of a document; `SCHEDULES` if it has schedules but no kind."""
     if "kind" not in mapping(data) and SCHEDULES in data:
         return SCHEDULES
     return str(data.get("kind"))
 
 
 def picture_of(data: Mapping[str, Any], name: str, instance: Instance | None) -> Figure:
-    """Draw a result."""
+    """Draw a result by its kind; some kinds need `instance`; `name` labels a ratio."""
     kind = kind_of(data)
     result: Any = None if kind == SCHEDULES else result_from_dict(data)
     if kind in NEED_INSTANCE:

@@ -26,7 +26,7 @@ INTERVAL: dict[str, Any] = {"linewidth": 2, "markersize": 10}
 
 
 def plot_ratio(results: Mapping[str, CompetitiveRatio], *, ax: Axes | None = None) -> Axes:
-    """A row for each result: its ratio, 2 alpha and the corrected ratio bound, logarithmic.
+    """Draw a row for each result, logarithmic: ratio, 2 alpha and the corrected ratio bound.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def plot_ratio(results: Mapping[str, CompetitiveRatio], *, ax: Axes | None = Non
 
 
 def _annotate(ax: Axes, row: int, result: CompetitiveRatio) -> None:
-    """Write the ratio above its mark; at the right end, below the marks, what is not drawn."""
+    """Write the ratio above its mark, and at the right end what cannot be drawn."""
     above: dict[str, Any] = {"xytext": (0, 7), "textcoords": "offset points"}
     above["fontsize"] = canvas.SMALL
     right: dict[str, Any] = above | {"xytext": (-6, -6), "va": "top", "ha": "right"}
@@ -121,7 +121,7 @@ def difference(row: JobComparison) -> float:
 def plot_differences(
     rows: Sequence[JobComparison], *, who: str = "OASiS", ax: Axes | None = None
 ) -> Axes:
-    """Bars of the jobs that earn most more, or less, in the optimum than online."""
+    """Draw bars of the jobs whose utilities differ most between optimum and online run."""
     least = SAME * max((abs(difference(row)) for row in rows), default=0.0)
     differing = [row for row in rows if abs(difference(row)) > least]
     differing.sort(key=lambda row: -abs(difference(row)))
@@ -160,7 +160,7 @@ def plot_rents(
     group: str = "worker",
     ax: Axes | None = None,
 ) -> Axes:
-    """Heat map of price times capacity of each resource at the prices of a bound, over time.
+    """Draw a heat map of price times capacity of each resource over time, at a bound's prices.
 
     Rents are utility, so they compare across resources and groups, which have one scale; all of
     them and the jobs' payoffs add up to the bound.

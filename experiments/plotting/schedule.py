@@ -23,7 +23,7 @@ from oasis.model.utility import Sigmoid, Utility
 
 
 def tasks_by_slot(rows: IntArray) -> IntArray:
-    """Tasks in each slot, shape (T,): up to the last one that has any."""
+    """Sum the counts of `rows` by slot; the array ends with the last slot that has any."""
     counts: IntArray = np.bincount(rows[:, SLOT], rows[:, COUNT]).astype(np.int64)
     return counts
 
@@ -41,7 +41,7 @@ def plot_schedule(
     *,
     ax: Axes | None = None,
 ) -> Axes:
-    """Gantt chart: one row per job in order of arrival, darker where it has more workers.
+    """Draw a Gantt chart: a row per job in order of arrival, darker with more workers.
 
     A job of several forms has the name of the one that runs behind its own.
 
@@ -89,7 +89,7 @@ def plot_schedule(
 
 
 def _row_name(job: Job, schedule: Schedule | None) -> str:
-    """The job's id; of several forms also the machines, or the number, of the one that runs."""
+    """Return the job's id and, of a job of several forms, the one that runs."""
     if schedule is None or len(job.in_forms) == 1:
         return job.id
     if job.speeds is not None:
@@ -100,7 +100,7 @@ def _row_name(job: Job, schedule: Schedule | None) -> str:
 
 
 def bars_of(schedule: Schedule) -> list[Bar]:
-    """Longest stretches of slots with one number of workers: (first slot, end, workers)."""
+    """Return the longest stretches with a constant number of workers: (first, end, workers)."""
     counts = tasks_by_slot(schedule.workers)
     edges = [0, *(np.flatnonzero(np.diff(counts)) + 1).tolist(), len(counts)]
     return [(first, end, int(counts[first])) for first, end in pairwise(edges) if counts[first]]
@@ -122,7 +122,7 @@ def _draw(ax: Axes, bars: list[tuple[int, Bar]], *, edge: bool) -> None:
 
 
 def _mark(ax: Axes, jobs: list[Job], schedules: Mapping[str, Schedule]) -> None:
-    """Arrivals, targets, and the jobs that do not run to their end."""
+    """Mark arrivals, targets, and the jobs that are rejected or do not finish."""
     size = 5.0 if len(jobs) <= MANY else 2.0
     ran = [(job.arrival - 0.5, row) for row, job in enumerate(jobs) if job.id in schedules]
     out = [(job.arrival, row) for row, job in enumerate(jobs) if job.id not in schedules]
@@ -156,7 +156,7 @@ NodeTasks = Mapping[str, tuple[int, int]]  # workers and parameter servers of a 
 
 
 def plot_cluster_plan(jobs: Sequence[Mapping[str, Any]]) -> Figure:
-    """Draw how many workers each job has in the next slots, and on which nodes."""
+    """Draw the workers of each job in the next slots, and their nodes; `jobs` have a ``plan``."""
     figure = canvas.new_figure(WIDTH, 1.4 + ROW * max(3, len(jobs)))
     ax = figure.subplots()
     slots = [entry["slot"] for job in jobs for entry in job["plan"]]
@@ -180,7 +180,7 @@ def plot_cluster_plan(jobs: Sequence[Mapping[str, Any]]) -> Figure:
 
 
 def _stretches(plan: Sequence[Mapping[str, Any]]) -> list[tuple[int, int, NodeTasks]]:
-    """Longest stretches of slots in which a job holds the same: (first slot, end, tasks)."""
+    """Return the longest stretches with constant tasks by node: (first slot, end, tasks)."""
     stretches: list[tuple[int, int, NodeTasks]] = []
     for entry in sorted(plan, key=lambda entry: int(entry["slot"])):
         workers, ps = entry.get("workers", {}), entry.get("parameterServers", {})
@@ -193,12 +193,12 @@ def _stretches(plan: Sequence[Mapping[str, Any]]) -> list[tuple[int, int, NodeTa
 
 
 def _tasks(workers: int, servers: int) -> str:
-    """Workers and parameter servers as ``oasis kubernetes plan`` prints them."""
+    """Format workers and parameter servers as ``oasis kubernetes plan`` does."""
     return f"{workers}+{servers}" if servers else str(workers)
 
 
 def plot_quote(decision: Decision, *, ax: Axes | None = None) -> Axes:
-    """Draw workers and parameter servers in each slot, or what a rejected job lacks."""
+    """Draw an admitted job's tasks in each slot, or the utility that a rejected job needs."""
     ax = canvas.axes(ax, 7.0, 3.2)
     if decision.schedule is not None:
         return _draw_schedule(ax, decision)
@@ -258,7 +258,7 @@ def plot_utilities(
     *,
     ax: Axes | None = None,
 ) -> Axes:
-    """Utility f_i over the delay of each job, with a dot where the job completed.
+    """Draw the utility f_i over the delay of each job, with a dot where the job completed.
 
     Parameters
     ----------
@@ -316,13 +316,13 @@ def _named(noun: str, shown: int, total: int) -> str:
 
 
 def curve(utility: Utility, slots: int) -> FloatArray:
-    """Points (delay, utility) at delays 0 .. `slots` - 1, shape (slots, 2)."""
+    """Return points (delay, utility) at delays 0 .. `slots` - 1, shape (slots, 2)."""
     delays = np.arange(slots, dtype=np.float64)
     return np.column_stack([delays, utility(delays)])
 
 
 def _interesting(curves: Sequence[FloatArray]) -> float:
-    """The delay from which nine of ten curves change by less than 1 % of their maximum."""
+    """Return the delay after which nine of ten curves change by less than 1 % of their maximum."""
     ends = [1.0]
     for points in curves:
         moving = points[:, 1] - points[-1, 1] > 0.01 * points[0, 1]

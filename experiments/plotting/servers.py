@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """One server group under a set of schedules."""
+    """Capacity and use of one server group under a set of schedules."""
 
     title: str
     names: tuple[str, ...]
@@ -34,14 +34,14 @@ class Group:
     resources: tuple[str, ...]
 
     def index(self, resource: str) -> int:
-        """Position of `resource`, which the group must have."""
+        """Return the position of `resource`; raise `InputError` if the group has none of it."""
         resources = [name for r, name in enumerate(self.resources) if self.capacity[:, r].any()]
         if resource not in resources:
             raise InputError("resource", f"expected one of {', '.join(resources)}", resource)
         return self.resources.index(resource)
 
     def busiest(self) -> str:
-        """The resource of which the largest share is used over all servers and slots."""
+        """Return the resource whose largest share is in use, over all servers and slots."""
         supply = self.capacity.sum(axis=0)
         use = self.used.sum(axis=(0, 1))
         shares = np.divide(use, supply, out=np.full(supply.shape, -1.0), where=supply > 0)
@@ -49,7 +49,7 @@ class Group:
 
 
 def group_of(instance: Instance, schedules: Mapping[str, Schedule], group: str) -> Group:
-    """The group "worker" or "ps" of `instance` under `schedules`."""
+    """Compute capacity and use of the group "worker" or "ps" under `schedules`."""
     tasks, cluster = TaskGroup(group), instance.cluster
     names = tasks.ids(cluster)
     if not names:
@@ -62,7 +62,7 @@ MOST = 4  # curves
 
 
 def plot_load(description: Description, *, ax: Axes | None = None) -> Axes:
-    """Demand for the scarcest resources in each slot, in percent of the capacity.
+    """Draw the demand for the scarcest resources in each slot, in percent of the capacity.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def plot_utilisation(
     resource: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Heat map of the share in use over time and servers.
+    """Draw a heat map of the share in use over time and servers.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ def plot_prices(
     resource: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Heat map of the prices (22) at the end of a run, over time and servers; logarithmic.
+    """Draw a heat map of the prices (22) at the end of a run, over time and servers; logarithmic.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ MOST_TICKS = 8  # whose labels do not touch
 
 
 def pictures(result: WhatIf) -> Iterator[tuple[Figure, str]]:
-    """The pictures of a page, each with its caption."""
+    """Yield the pictures of a what-if page, each with its caption."""
     points = max(len(row["series"]["waiting"]) for row in result.first.policies.values())
     parts = f"means over {points} equal parts of each run."
     yield (
@@ -37,7 +37,7 @@ def pictures(result: WhatIf) -> Iterator[tuple[Figure, str]]:
 
 
 def _axes(height: float, **labels: str) -> tuple[Figure, Axes]:
-    """A new figure and its axes; `labels` are those of x and y."""
+    """Make a figure and its axes; `labels` are those of x and y."""
     figure = canvas.new_figure(WIDTH, height)
     ax = figure.add_subplot()
     ax.set(**{f"{axis}label": text for axis, text in labels.items()})
@@ -46,7 +46,7 @@ def _axes(height: float, **labels: str) -> tuple[Figure, Axes]:
 
 
 def waiting_figure(result: WhatIf) -> Figure:
-    """The distribution of waiting under each policy: a row each, on a logarithm of time."""
+    """Draw the distribution of waiting, a row for each policy, on a logarithmic axis."""
     rows = result.first.policies
     figure, ax = _axes(1.1 + 0.3 * len(rows), x="waiting for GPUs")
     edge: dict[str, Any] = {"edgecolor": canvas.ink(), "linewidth": 0.6}
@@ -80,7 +80,7 @@ def _time_ticks(ax: Axes) -> None:
 
 
 def over_time_figure(result: WhatIf, series: str) -> Figure:
-    """The queue (``waiting``) or the GPUs ``in_use``: a strip a policy, all on one scale."""
+    """Draw the queue (``waiting``) or GPUs ``in_use`` over time, a strip for each policy."""
     first, rows = result.first, result.first.policies
     begin = min(row["series"]["begin"] for row in rows.values())
     length, unit = canvas.time_unit(max(row["series"]["end"] for row in rows.values()) - begin)
@@ -106,13 +106,13 @@ def over_time_figure(result: WhatIf, series: str) -> Figure:
 
 
 def _round(value: float) -> float:
-    """The largest number of one digit that is no more than `value`, at least 1."""
+    """Round down to a number with one digit, at least 1."""
     power = 10.0 ** np.floor(np.log10(max(value, 1.0)))
     return float(max(1.0, np.floor(value / power) * power))
 
 
 def loads_figure(result: WhatIf) -> Figure:
-    """The mean time to completion by load: a line for each policy, and the bound below them."""
+    """Draw mean time to completion over the load, a line for each policy, and the bound."""
     first, most = result.first, len(result.first.machines)
     settings = [one for one in result.settings if len(one.machines) == most]
     settings.sort(key=lambda one: one.load)

@@ -53,12 +53,12 @@ _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def _as_xml(text: str) -> str:
-    """`text` with a mark in place of each character that XML forbids."""
+    """Replace each character that XML forbids by a replacement character."""
     return _NO_XML.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def picture(figure: Figure) -> str:
-    """Draw `figure`; return the address of a picture that is in the page itself."""
+    """Draw `figure` and return it as a data URL for the page."""
     drawn = base64.b64encode(_as_xml(svg_text(figure)).encode("utf-8"))
     return f"data:image/svg+xml;base64,{drawn.decode('ascii')}"
 
@@ -68,7 +68,7 @@ MOST_ROWS = 200  # of a table; a page of thousands of rows helps no reader
 
 @dataclass(frozen=True, slots=True)
 class ReportTable:
-    """Rows of text under headings."""
+    """A table of text; each column has a heading and whether it holds numbers."""
 
     title: str
     columns: tuple[tuple[str, bool], ...]
@@ -77,7 +77,7 @@ class ReportTable:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One result on the page."""
+    """What a page shows of one result."""
 
     name: str
     title: str
@@ -94,7 +94,7 @@ class Section:
 
 
 def report_page(sections: Sequence[Section], title: str = "OASiS: results") -> str:
-    """Write sections as HTML."""
+    """Render sections as an HTML page."""
     folder = files("experiments.report")
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
@@ -109,7 +109,7 @@ def report_page(sections: Sequence[Section], title: str = "OASiS: results") -> s
 def whatif_section(
     name: str, data: Mapping[str, Any], result: WhatIf, changed: tuple[str, ...]
 ) -> Section:
-    """The section of a what-if from the file `name`; `changed` says which files are others now."""
+    """Make the section of a what-if result in file `name`; `changed`: notes on changed files."""
     about = result.about
     missing = [f"Without {', '.join(result.missing)}: interrupted."] if result.missing else []
     missing += [f"Failed: {failure}" for failure in about.get("failed", ())]
@@ -136,7 +136,7 @@ def _of_trace(data: Mapping[str, Any]) -> Facts:
 
 
 def _of_policies(rows: Mapping[str, Mapping[str, Any]]) -> Facts:
-    """The options of each policy of a comparison."""
+    """Return a line with the options of each policy."""
     each = {
         policy: [f"{name}={value_text(value)}" for name, value in row.get("parameters", {}).items()]
         for policy, row in rows.items()
@@ -145,13 +145,13 @@ def _of_policies(rows: Mapping[str, Mapping[str, Any]]) -> Facts:
 
 
 def commands_of(name: str, data: Mapping[str, Any]) -> tuple[str, ...]:
-    """Commands that make a result again: the one that made it, and ``--from`` for a run."""
+    """Return the commands that repeat a result; `name` is the file of the result."""
     rerun = (f"oasis run --from {shlex.quote(name)}",) if data.get("kind") == "run" else ()
     return (*rerun, str(data["command"])) if "command" in data else rerun
 
 
 def changed_files(data: Mapping[str, Any]) -> tuple[str, ...]:
-    """List the files that have changed since the result was made: code, options, the trace."""
+    """Return a sentence for each file (code, options, trace) that has changed since the result."""
     rows = [data, *(data.get("policies") or {}).values()]
     named = [one for row in rows for one in row.get("policy_files", ())]
     trace = data.get("trace") or {}
@@ -172,7 +172,7 @@ NOT_AGAIN = "not checked again, the instance is not there; the command did befor
 
 
 def proofs_of(kind: str, result: Any, instance: Instance | None) -> Facts:
-    """Proofs of a result, as pairs of name and text."""
+    """Return lines on what is proven or verified of a result of this kind."""
     if kind == "quote":
         return [("none", "a quote commits nothing, and runs no schedule")]
     if kind == "replay":
@@ -200,7 +200,7 @@ def proofs_of(kind: str, result: Any, instance: Instance | None) -> Facts:
 
 
 def _of_offline(result: Any) -> Facts:
-    """Describe the value of the best schedule and the upper bound of an offline solve."""
+    """Return lines on the best schedules and the upper bound of an offline solve."""
     agree = "they agree: optimal" if result.status is Status.OPTIMAL else f"{result.status}"
     return [
         ("a schedule earns", f"{number(result.objective)}, found by {result.objective_by or '-'}"),
@@ -217,7 +217,7 @@ VERIFIABLE = ("run", "solve", "ratio", SCHEDULES)
 
 
 def section_of(name: str, data: Mapping[str, Any], instance: Instance | None) -> Section:
-    """Build the section of a result."""
+    """Make the section of a result; with `instance`, the result is verified again."""
     kind = kind_of(data)
     result = None if kind == SCHEDULES else result_from_dict(data)
     for part, reader in _ADDED.items():
@@ -253,7 +253,7 @@ def section_of(name: str, data: Mapping[str, Any], instance: Instance | None) ->
 
 
 def _file(data: Any) -> Mapping[str, Any]:
-    """A file with its digest, as a result names it."""
+    """Check a reference to a file with its digest."""
     for name in ("of", "file"):
         entry(data, name, text)
     return mapping(data)
@@ -274,7 +274,7 @@ _ADDED: Mapping[str, Reader[Any]] = {
 def _contents(
     kind: str, data: Mapping[str, Any], result: Any, instance: Instance | None
 ) -> tuple[str, Facts, list[ReportTable]]:
-    """Title, facts and tables of a result."""
+    """Return title, facts and tables of a result by its kind."""
     policies, jobs = len(data.get("policies", ())), data.get("jobs")
     facts: Facts = []
     rows: dict[str, Any] = {}
@@ -324,7 +324,7 @@ def _row_of_taken(row: JobComparison) -> tuple[str, ...]:
 
 
 def _was_run(data: Mapping[str, Any]) -> Facts:
-    """Facts about the run: policies, options, instance or trace, seed and version."""
+    """Return lines on what was run: policies, options, instance or trace, seed, version."""
     said = {name: value_text(data[name]) for name in SAID if data.get(name) is not None}
     facts: Facts = [(name, said.pop(name)) for name in ("policy", "method") if name in said]
     for name, title in (("parameters", "option"), ("offline_parameters", "offline")):
@@ -343,7 +343,7 @@ SAID = (
 
 
 def value_text(value: Any) -> str:
-    """A value of a document, in few words."""
+    """Format a value of a document briefly; a mapping by its number of settings."""
     if isinstance(value, Mapping):
         return f"{_count(value)} settings, which the result has"
     if isinstance(value, list):
@@ -352,7 +352,7 @@ def value_text(value: Any) -> str:
 
 
 def _count(value: Any) -> int:
-    """Number of single values inside."""
+    """Count the single values in nested mappings."""
     return sum(map(_count, value.values())) if isinstance(value, Mapping) else 1
 
 
@@ -360,7 +360,7 @@ Row = Mapping[str, Any]
 
 
 def grid_of(rows: Sequence[Row]) -> dict[str, Any]:
-    """The grid whose cells are the rows of a table."""
+    """Rebuild the configuration of a sweep from the rows of its table."""
     seeds = list(dict.fromkeys(int(row["seed"]) for row in rows))
     in_turn = seeds == list(range(seeds[0], seeds[0] + len(seeds)))
     return {
@@ -372,7 +372,7 @@ def grid_of(rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def _task(rows: Sequence[Row]) -> dict[str, Any]:
-    """The task, which is the same in all rows; None in the table is infinite."""
+    """Return the task of all rows; a None that stands for no limit becomes infinity."""
     row, task = rows[0], _points(rows, "task.")[0]
     # None is both no limit and a limit of work, which stands in its own column.
     if "task.time_limit" in row and task.keys().isdisjoint({"time_limit", "work_limit"}):
@@ -383,7 +383,7 @@ def _task(rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def _points(rows: Sequence[Row], prefix: str) -> list[dict[str, Any]]:
-    """Values under names that begin with `prefix`, without repeats, in order of appearance."""
+    """Return the distinct settings in columns that begin with `prefix`, in order of appearance."""
     points: dict[str, dict[str, Any]] = {}
     for row in rows:
         point = {
@@ -396,7 +396,7 @@ def _points(rows: Sequence[Row], prefix: str) -> list[dict[str, Any]]:
 
 
 def toml_of(grid: Mapping[str, Any]) -> str:
-    """A grid as TOML, as `experiments.sweep.cells.read_config` reads it."""
+    """Write a sweep's configuration as TOML, which `read_config` reads."""
     lines = [f"{name} = {_toml_value(grid[name])}" for name in ("seeds", "task") if name in grid]
     for name in ("instances", "policies"):
         for point in grid.get(name, ()):
@@ -419,7 +419,7 @@ CELLS_CHECKED = "the schedules of each run satisfied (2)-(13) before its cell wa
 
 
 def sweep_section(name: str, cells: pa.Table) -> Section:
-    """Build the section of a sweep: grid, means with intervals, pictures, provenance."""
+    """Make the section of a sweep in file `name`: grid, means, pictures, provenance."""
     from experiments.sweep import FAILED, varying  # noqa: PLC0415
     from experiments.sweep.summary import TITLE, columns_of, notes_of, rows_of  # noqa: PLC0415
 
@@ -452,7 +452,7 @@ def sweep_section(name: str, cells: pa.Table) -> Section:
 
 
 def _cells_run(rows: Sequence[Mapping[str, Any]], axes: Sequence[str]) -> Facts:
-    """Facts about the sweep: its axes, what all cells share, and the version."""
+    """Return lines on a sweep: values of its axes, shared parameters, versions."""
     facts: Facts = []
     for axis in [*axes, "seed"]:
         values = list(dict.fromkeys(value_text(row[axis]) for row in rows if row[axis] is not None))
@@ -466,7 +466,7 @@ def _cells_run(rows: Sequence[Mapping[str, Any]], axes: Sequence[str]) -> Facts:
 
 
 def _sweep_again(name: str, grid: Mapping[str, Any]) -> tuple[str, ...]:
-    """The grid as a configuration, and the command that runs it."""
+    """Return shell lines that write the configuration of a sweep and run it."""
     config, table_file = (shlex.quote(f"{Path(name).stem}{end}") for end in (".toml", ".parquet"))
     return (
         # In quotes, so that the shell leaves a $ in the grid alone.

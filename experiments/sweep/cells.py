@@ -60,7 +60,7 @@ class SweepConfig:
 
 
 def sweep_config(data: Mapping[str, Any]) -> SweepConfig:
-    """Check plain data, as the TOML of docs/sweeps has it.
+    """Make a configuration from plain data, as read from the TOML of docs/sweeps.
 
     A list of values is an axis of a grid. Errors name the key and what was expected there.
 
@@ -96,7 +96,7 @@ def _table(value: Any) -> Mapping[str, Any]:
 
 
 def _tables(read: Callable[[Mapping[str, Any]], Item]) -> Callable[[Any], list[Item]]:
-    """A reader of a list of tables, at least one."""
+    """Return a reader of a list of at least one table, each read by `read`."""
     return lambda value: list(list_of(lambda row: read(_table(row)))(_not_empty(value)))
 
 
@@ -107,7 +107,7 @@ def _not_empty(values: Sequence[Item]) -> Sequence[Item]:
 
 
 def _axis(option: Option, value: Any) -> list[Any]:
-    """The values of an axis: those of a list, or one alone; a row of numbers is one value."""
+    """Check the values of an axis: a list, or a single value; a row of numbers is one value."""
     if not isinstance(value, list) or (
         option.is_row and not any(isinstance(part, list) for part in value)
     ):
@@ -116,7 +116,7 @@ def _axis(option: Option, value: Any) -> list[Any]:
 
 
 def _axes(table: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """The axes of an entry of ``instances``, in the order of the options."""
+    """Check an entry of ``instances`` and return its axes, in the order of the options."""
     options = {"file": FILE} | DRAWN
     check_known(table, options)
     arguments = sorted(set(table) - {"file"})
@@ -132,7 +132,7 @@ def _axes(table: Mapping[str, Any]) -> dict[str, list[Any]]:
 
 
 def _policies(table: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """Name and options of each policy of an entry; the last axis varies fastest."""
+    """Return name and options of each policy in an entry; the last axis varies fastest."""
     names = entry(table, "name", lambda value: _axis(Option("name", str, ""), value))
     with located_at("name"):
         entries = [entry_of(name) for name in names]
@@ -141,6 +141,7 @@ def _policies(table: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
 
 
 def _policy_points(entry: PolicyEntry, axes: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the options of each point of an entry's axes; raise an error for unknown ones."""
     for option in axes:
         if option not in entry.options:
             names = " or ".join(map(repr, having(option)))
@@ -165,7 +166,7 @@ def _policy_points(entry: PolicyEntry, axes: Mapping[str, Any]) -> list[dict[str
 
 
 def _seeds(value: Any) -> list[int]:
-    """The seeds of a list, or so many: ``5`` and ``{first = 0, count = 5}`` are 0 to 4."""
+    """Read seeds from a list or a count: ``5`` and ``{first = 0, count = 5}`` are 0 to 4."""
     if isinstance(value, list):
         return list(list_of(lambda seed: integer(seed, ""))(_not_empty(value)))
     table = {"first": 0, **(value if isinstance(value, Mapping) else {"count": value})}
@@ -180,7 +181,7 @@ def _seeds(value: Any) -> list[int]:
 
 
 def read_config(path: Path) -> SweepConfig:
-    """Read a TOML file; errors name the key, the expected value and the actual one."""
+    """Read the configuration of a sweep from a TOML file; errors name the wrong key."""
     content = read_content(path)
     try:
         return sweep_config(tomllib.loads(content.decode("utf-8")))
@@ -191,7 +192,7 @@ def read_config(path: Path) -> SweepConfig:
 
 @dataclass(frozen=True)
 class Source:
-    """Instances of `oasis.generate`, or the one of a file; they travel with the cell."""
+    """Source of a cell's instance: `oasis.generate`, or the instance read from a file."""
 
     labels: Mapping[str, Any]
     identity: Mapping[str, Any]
@@ -200,18 +201,18 @@ class Source:
 
     @property
     def draws(self) -> bool:
-        """Whether each seed draws its own instance; an instance from a file is the same for all."""
+        """Whether each seed draws another instance; one from a file is the same for all."""
         return self.instance is None
 
     def make(self, seed: int) -> Instance:
-        """The instance of this seed."""
+        """Return the instance of this seed."""
         if self.instance is not None:
             return self.instance
         return oasis.generate(**self.arguments, seed=seed)
 
 
 def drawn(point: Mapping[str, Any], base: Path, path: str) -> Source:
-    """Check arguments of `oasis.generate`; `path` is the table they are from."""
+    """Make a source of drawn instances with the arguments `point`; `path` is named in errors."""
     options = dict(point)
     with located_at(path):
         if "counts" in options:
@@ -225,7 +226,7 @@ def drawn(point: Mapping[str, Any], base: Path, path: str) -> Source:
 
 
 def read(name: str, base: Path, path: str) -> Source:
-    """Read an instance file; `path` is the key it is from."""
+    """Make a source of the instance in a file; `path` is named in errors."""
     with readable(path), located_at(path), located_at(source=name):
         instance = oasis.read(base / name)
     identity = {"kind": "read", "sha256": instance_digest(instance)}
@@ -234,7 +235,7 @@ def read(name: str, base: Path, path: str) -> Source:
 
 @dataclass(frozen=True)
 class Cell:
-    """One run of a sweep.
+    """One run of a sweep: an instance, a policy, a seed and a task.
 
     Parameters
     ----------
@@ -271,7 +272,7 @@ class Cell:
 
     @cached_property
     def shared_cell(self) -> Cell | None:
-        """The cell with figures that all cells of this instance and seed need."""
+        """The cell whose figures all cells of this instance and seed need; None without one."""
         task = self.task.shared
         if task is None:
             return None
@@ -281,7 +282,7 @@ class Cell:
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """Everything that determines the result, as plain data."""
+        """Plain data that determine the result."""
         policy = None if self.policy is None else {"name": self.policy, **self.policy_options}
         digests = [[one["of"], one["sha256"]] for one in self.files]
         return {
@@ -296,14 +297,14 @@ class Cell:
 
     @cached_property
     def key(self) -> str:
-        """Hash of the identity; it names the record, so equal cells share one."""
+        """Hash of the identity, which names the cell's record; equal cells share one."""
         # Sorted, because the order in which options were written does not matter.
         text = json.dumps(self.identity, sort_keys=True, allow_nan=False)
         return hashlib.sha256(text.encode()).hexdigest()
 
     @property
     def columns(self) -> dict[str, Any]:
-        """The parameters of the cell under the names of their columns in the result."""
+        """Parameters of the cell by column of the result, such as ``policy.name``."""
         columns = {f"instance.{name}": value for name, value in self.source.labels.items()}
         columns |= {"policy.name": self.policy}
         columns |= {f"policy.{name}": value for name, value in self.policy_options.items()}
@@ -312,7 +313,7 @@ class Cell:
         return columns
 
     def make_case(self) -> Case:
-        """Read or draw the instance."""
+        """Make the cell's input and return it as a `Case` for the task."""
         instance = self.source.make(self.seed)
         maker = partial(self.make_policy, instance)
         return Case(instance, maker, self.seed, self.options, self.shared)

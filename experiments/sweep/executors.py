@@ -37,7 +37,7 @@ _watching = False
 
 
 def execute(cell: Cell) -> CellResult:
-    """Do the task of `cell`; an error is recorded, not raised."""
+    """Do the task of `cell` and return its record, which says so if it failed."""
     # The cells fill the cores; threads of NumPy beside them would only disturb measured times.
     with _ONE_AT_A_TIME, threadpool_limits(limits=1):
         begin = perf_counter()
@@ -51,13 +51,13 @@ def execute(cell: Cell) -> CellResult:
 
 
 def failure(error: BaseException) -> CellResult:
-    """Record of a cell that `error` ended."""
+    """Return the record of a cell whose task raised `error`."""
     text = " ".join(f"{type(error).__name__}: {error}".split())
     return CellResult(FAILED, {}, text, "".join(traceback.format_exception(error)))
 
 
 def execute_for(driver: int, folder: str, cell: Cell) -> tuple[Cell, CellResult]:
-    """The cell and its record, in a worker process that ends with the process `driver`."""
+    """Execute a cell in `folder`, in a worker that exits once process `driver` has ended."""
     global _watching  # noqa: PLW0603
     if not _watching:
         _watching = True
@@ -78,7 +78,7 @@ def _end_with(driver: int) -> None:
 
 
 def check_code(cell: Cell) -> None:
-    """Check that this process has the code and the files that the cell was made with."""
+    """Raise an error unless this process has the code and files that the cell was made with."""
     # A Dask worker has its own copy of the package, perhaps an older one.
     own_code = fingerprint(cell.task.function)
     if own_code != cell.code:
@@ -93,7 +93,7 @@ def check_code(cell: Cell) -> None:
 
 
 def rehearse(cells: Sequence[Cell]) -> None:
-    """Do all that comes before the work of `cells`: a worker that lacks a package fails here."""
+    """Prepare the work of `cells` without doing it, so that a lack of packages shows now."""
     for cell in cells:
         check_code(cell)
         for name in cell.task.modules:
@@ -108,7 +108,7 @@ def rehearse(cells: Sequence[Cell]) -> None:
 
 
 def check_cluster(address: str, seconds: float) -> None:
-    """Check that a Dask scheduler answers at `address` within `seconds`."""
+    """Raise `InputError` unless a Dask scheduler answers at `address` in `seconds`."""
     # A client of Dask that finds none takes its time to close and prints a traceback.
     from distributed.utils import LoopRunner  # noqa: PLC0415 (needs an extra)
 
@@ -145,17 +145,17 @@ LOST = CellResult(
 
 @dataclass(frozen=True, slots=True)
 class Here:
-    """One cell after the other in this process: for tasks quicker than the start of another."""
+    """Executor that runs cells one by one in this process, for very short tasks."""
 
     def run(self, cells: Sequence[Cell]) -> Generator[tuple[Cell, CellResult]]:
-        """Run `cells`."""
+        """Run `cells` and yield each with its record."""
         for cell in cells:
             yield cell, execute(cell)
 
 
 @dataclass(frozen=True, slots=True)
 class Local:
-    """Worker processes of this machine, through joblib.
+    """Executor that runs cells in worker processes of this machine, through joblib.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ class Local:
     jobs: int = -1
 
     def run(self, cells: Sequence[Cell]) -> Generator[tuple[Cell, CellResult]]:
-        """Run `cells`; a worker that dies takes no other cell with it."""
+        """Run `cells` and yield each with its record; a cell that kills its worker fails alone."""
         # joblib then gives up all cells in flight and does not say whose worker it was, so each of
         # them is run once more, alone.
         remaining = {cell.key: cell for cell in cells}
@@ -191,6 +191,7 @@ def _parallel(
     jobs: int, cells: Sequence[Cell], started: list[Cell]
 ) -> Generator[tuple[Cell, CellResult]]:
     # no more than there is work for: joblib would start them all
+    """Run cells in `jobs` workers; yield each with its record; `started` gets those begun."""
     workers = min(joblib.cpu_count() if jobs == -1 else jobs, len(cells))
 
     def calls() -> Iterator[object]:
@@ -216,7 +217,7 @@ def _parallel(
 
 @contextmanager
 def _signals_held() -> Iterator[None]:
-    """Inside, processes are started that Ctrl-C and SIGTERM never reach, and that do not warn."""
+    """Block Ctrl-C and SIGTERM inside, so that started processes inherit that; mute warnings."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -240,7 +241,7 @@ def _signals_held() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Dask:
-    """An existing Dask cluster whose workers have this package installed.
+    """Executor that runs cells on an existing Dask cluster with this package installed.
 
     Parameters
     ----------
@@ -254,7 +255,7 @@ class Dask:
     connect_seconds: float = 10.0
 
     def run(self, cells: Sequence[Cell]) -> Generator[tuple[Cell, CellResult]]:
-        """Run `cells`; Dask gives a cell up when it has killed several workers."""
+        """Run `cells` and yield each with its record; a cell that kills several workers fails."""
         from distributed import Client, KilledWorker, as_completed  # noqa: PLC0415
 
         check_cluster(self.scheduler, self.connect_seconds)
@@ -275,7 +276,7 @@ class Dask:
                     yield cell, failure(future.exception())
 
     def _check_workers(self, client: Any, cells: Sequence[Cell]) -> None:
-        """Check that there are workers, and that each can do every kind of cell."""
+        """Raise `InputError` unless there are workers that can do every kind of cell."""
         try:
             client.wait_for_workers(1, timeout=self.connect_seconds)
         except TimeoutError:

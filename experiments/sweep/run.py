@@ -37,15 +37,15 @@ class SweepProgress:
     Parameters
     ----------
     total : int
-        All.
+        Number of all cells.
     done : int
-        Those with a record, failed ones included.
+        Cells with a record, failed ones included.
     failed : int
-        Those that failed.
+        Cells that failed.
     kept : int
-        Those that were recorded before.
+        Cells that had a record before this run.
     shared_total, shared_done : int
-        Shared cells that the others wait for, such as offline solves, and how many are done.
+        Shared cells that other cells need, such as offline solves, and how many are done.
     """
 
     total: int
@@ -58,7 +58,7 @@ class SweepProgress:
 
 @dataclass(frozen=True, slots=True)
 class SweepResult:
-    """A finished sweep.
+    """Result of a finished sweep.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class SweepResult:
 
 
 class UnwrittenSweepError(OSError):
-    """The file of a finished sweep cannot be written; the records of its cells are kept."""
+    """The Parquet file of a finished sweep could not be written; its cells stay recorded."""
 
     def __init__(self, error: OSError, result: SweepResult) -> None:
         super().__init__(error.errno, error.strerror, error.filename)
@@ -100,7 +100,7 @@ def run_sweep(
     on_progress: Callable[[SweepProgress], None] | None = None,
     on_note: Callable[[str], None] | None = None,
 ) -> SweepResult:
-    """Run the cells of `config` that are not recorded yet, and write the result.
+    """Run the cells of `config` without a record, write the result, and return it.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ def run_sweep(
 
 @dataclass
 class _Work:
-    """Runs what is not recorded yet: first the cells that others share, then the others."""
+    """Runs cells that have no record yet, first the shared cells that others need."""
 
     store: ResultStore | None  # without one, nothing is recorded
     executor: Executor
@@ -182,7 +182,7 @@ class _Work:
     progress: SweepProgress = field(default_factory=lambda: SweepProgress(0))
 
     def records_of(self, cells: Sequence[Cell]) -> dict[str, CellResult]:
-        """Records of `cells` by key, those included that were there before."""
+        """Run `cells` without a record; return the records of all `cells` by key."""
         records = self.records = self._stored_results(cells)
         remaining = {cell.key: cell for cell in cells if cell.key not in records}
         self.shared = {cell.key: cell for one in remaining.values() if (cell := one.shared_cell)}
@@ -204,7 +204,7 @@ class _Work:
         return records
 
     def count_again(self, cells: Sequence[Cell]) -> None:
-        """Count the records again: an interruption may fall between a record and its report."""
+        """Count the records anew: an interruption may fall between a record and its report."""
         assert self.store is not None
         self.progress = replace(self.progress, total=len({cell.key for cell in cells}))
         self.records = recorded(cells, self.store)
@@ -223,6 +223,7 @@ class _Work:
             self.report(self.progress)
 
     def _stored_results(self, cells: Sequence[Cell]) -> dict[str, CellResult]:
+        """Return stored records by key, without failed ones if they are to be retried."""
         if self.store is None:
             return {}
         records = recorded(cells, self.store, on_note=self.note)
@@ -237,6 +238,7 @@ class _Work:
                 yield from self._saved(finished)
 
     def _saved(self, pairs: Iterable[tuple[Cell, CellResult]]) -> Iterator[tuple[Cell, CellResult]]:
+        """Save each record before yielding it with its cell."""
         for cell, record in pairs:
             # Saved before it is reported: no cell counts as done that a crash could still lose.
             if self.store is not None:
@@ -249,7 +251,7 @@ class _Work:
 def _supply_shared(
     cells: Iterable[Cell], shared: Mapping[str, CellResult]
 ) -> tuple[list[Cell], list[tuple[Cell, CellResult]]]:
-    """Give cells the figures of their shared cells; also return cells whose shared cell failed."""
+    """Return cells with figures of their shared cells, and cells whose shared cell failed."""
     ready, lost = [], []
     for cell in cells:
         record = None if cell.shared_cell is None else shared[cell.shared_cell.key]
@@ -267,7 +269,7 @@ def run_until_interrupted(
     on_progress: Callable[[SweepProgress], None],
     on_note: Callable[[str], None],
 ) -> dict[str, CellResult]:
-    """Records of `cells` by key, those in `store` included; after Ctrl-C, those done by then."""
+    """Run `cells`; return records by key, after Ctrl-C those so far unless none is of a policy."""
     work = _Work(store, executor, False, on_progress, on_note)
     try:
         return work.records_of(cells)
@@ -280,7 +282,7 @@ def run_until_interrupted(
 def recorded(
     cells: Iterable[Cell], store: ResultStore, *, on_note: Callable[[str], None] | None = None
 ) -> dict[str, CellResult]:
-    """Return the records that `store` has of `cells`, by key; damaged ones are noted, not used."""
+    """Return the records of `cells` in `store` by key; damaged ones are noted and left out."""
     records = {}
     for cell in cells:
         try:

@@ -32,7 +32,7 @@ DONE, FAILED = "done", "failed"
 
 @dataclass(frozen=True, slots=True)
 class CellResult:
-    """The figures of a cell that was run, or the error that ended it."""
+    """Record of a cell: its figures or, if it failed, the error."""
 
     status: str
     figures: Mapping[str, Any] = field(default_factory=dict)
@@ -44,11 +44,11 @@ CELL = "cell of a sweep"  # kind of file
 
 
 class DamagedRecordError(OasisError):
-    """A record that was not written whole, or has been changed since."""
+    """A record is incomplete, or has been changed since it was written."""
 
 
 class ResultStore:
-    """A directory of records."""
+    """A directory with one record for each finished cell."""
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
         self.directory = Path(directory)
@@ -60,7 +60,7 @@ class ResultStore:
         return cls(path.with_name(f"{path.name}.cells"))
 
     def path(self, key: str) -> Path:
-        """File of the record with this key."""
+        """Path of the record with this key."""
         return self.directory / f"{key}.json"
 
     def prepare(self) -> None:
@@ -68,12 +68,12 @@ class ResultStore:
         self.directory.mkdir(exist_ok=True)
 
     def save(self, key: str, identity: Mapping[str, Any], record: CellResult) -> None:
-        """Write a record in one step."""
+        """Write the record of a cell as a whole or not at all."""
         self.prepare()
         save_state(self.path(key), CELL, {"cell": dict(identity), **asdict(record)})
 
     def load(self, key: str, identity: Mapping[str, Any]) -> CellResult | None:
-        """Return the record of a cell, None if there is none."""
+        """Return the record of a cell, or None; raise `DamagedRecordError` if it is damaged."""
         path = self.path(key)
         try:
             state = saved_state(path, CELL)
@@ -89,7 +89,7 @@ class ResultStore:
 
 
 def tabulate(cells: Sequence[Cell], records: Mapping[str, CellResult]) -> pa.Table:
-    """One row for each of `cells`: parameters, status, figures, measured times last."""
+    """Return a row for each of `cells`: parameters, status, figures, measured times last."""
     rows = [(cell, records[cell.key]) for cell in cells]
     parameters = [cell.columns for cell, _ in rows]
     states = [
@@ -106,7 +106,7 @@ def tabulate(cells: Sequence[Cell], records: Mapping[str, CellResult]) -> pa.Tab
 
 
 def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
-    """Write a Parquet file in one step."""
+    """Write a Parquet file as a whole or not at all."""
     buffer = io.BytesIO()
     # To memory first, because the library writes files piece by piece.
     parquet.write_table(table, buffer)
@@ -114,10 +114,10 @@ def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
 
 
 def read_frame(path: str | os.PathLike[str]) -> pd.DataFrame:
-    """Result of a sweep as a data frame, one row per cell."""
+    """Read the Parquet file of a sweep as a data frame, one row per cell."""
     return pd.read_parquet(path)
 
 
 def repeatable(frame: pd.DataFrame) -> pd.DataFrame:
-    """Leave out the measured times, in which two runs of the same sweep differ."""
+    """Return `frame` without measured times, in which runs of the same sweep differ."""
     return frame[[name for name in frame.columns if not name.startswith(MEASURED)]]

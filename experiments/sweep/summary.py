@@ -20,7 +20,7 @@ _POINT = ("instance.", "policy.", "task.")
 
 
 def summarise(frame: pd.DataFrame, figures: Iterable[str]) -> pd.DataFrame:
-    """Mean over the seeds, geometric for ratios, with its 95 % confidence interval.
+    """Compute means over the seeds, geometric for ratios, with 95 % intervals.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def _floats(column: pd.Series[Any]) -> pd.Series[float]:
 
 
 def _unfinished(frame: pd.DataFrame) -> pd.Series[float] | None:
-    """Jobs that did not finish, by cell; None where the sweep did not count jobs."""
+    """Number of unfinished jobs of each cell; None if the sweep did not count jobs."""
     if LEFT in frame:
         return _floats(frame[LEFT])
     if {"jobs", "finished"} <= set(frame):  # a version that did not count them
@@ -93,7 +93,7 @@ def _unfinished(frame: pd.DataFrame) -> pd.Series[float] | None:
 
 
 def varying(frame: pd.DataFrame) -> list[str]:
-    """Parameters of which `frame` has more than one value, and the name of the policy."""
+    """Names of the parameters with more than one value in `frame`, and ``policy.name``."""
     # A parameter that part of the rows lack is no second value, but for the kind of instance.
     names = [name for name in frame if name.startswith(_POINT)]
     values = {name: frame[name] if name in _KIND else frame[name].dropna() for name in names}
@@ -101,7 +101,7 @@ def varying(frame: pd.DataFrame) -> list[str]:
 
 
 def _labels(frame: pd.DataFrame) -> list[pd.Series[str]]:
-    """Grouping keys, as text: lists are not hashable, and missing values must agree."""
+    """Return grouping keys as text, since lists cannot be keys and missing values must agree."""
     names = [name for name in frame if name.startswith(_POINT)]
     return [frame[name].map(str) for name in names]
 
@@ -121,7 +121,7 @@ _ENDS = ("low", "high")
 
 
 def label(row: Mapping[Any, Any], *prefixes: str) -> str:
-    """Name a point of the grid by the parameters that vary, those of each prefix in turn."""
+    """Name a grid point by its parameters that begin with `prefixes`, such as ``policy.``."""
     parts = []
     for prefix in prefixes:
         for name, value in row.items():
@@ -137,7 +137,7 @@ _WITHOUT_PROOF = (PROVEN, "ratio_lower", "ratio_upper")
 
 
 def shown_of(frame: pd.DataFrame, figures: Iterable[str]) -> list[str]:
-    """Columns to show; the bounds of a ratio are left out if all its optima are proven."""
+    """Return the columns to show; bounds of ratios are left out if all optima are proven."""
     columns = [name for name in figures if name in frame]
     if PROVEN not in columns or "ratio" not in frame or not frame[PROVEN].dropna().all():
         return columns
@@ -145,13 +145,13 @@ def shown_of(frame: pd.DataFrame, figures: Iterable[str]) -> list[str]:
 
 
 def columns_of(figures: Sequence[str]) -> tuple[tuple[str, bool], ...]:
-    """Headings of the table of means, and whether each column holds numbers."""
+    """Headings of the table of means, each with whether its column holds numbers."""
     about = (("instance", False), ("policy", False), ("seeds", True))
     return (*about, *((name, True) for name in figures))
 
 
 def rows_of(table: pd.DataFrame, figures: Sequence[str]) -> list[tuple[str, ...]]:
-    """A row for each point of the grid, as text."""
+    """Return a row of text for each grid point in `table`."""
     return [
         (
             label(row, "instance."),
@@ -164,7 +164,7 @@ def rows_of(table: pd.DataFrame, figures: Sequence[str]) -> list[tuple[str, ...]
 
 
 def notes_of(table: pd.DataFrame, figures: Sequence[str]) -> list[str]:
-    """Explanations of the marks and ratios in the table."""
+    """Return notes that explain marks and ratios in the table of means."""
     kinds = {kind for name in figures if name != PROVEN for kind in table[f"{name}.interval"]}
     notes = [note for kind, note in NOTES.items() if kind in kinds]
     if any((table[f"{name}.n"] < table["seeds"]).any() for name in figures if name != PROVEN):
@@ -183,25 +183,25 @@ def notes_of(table: pd.DataFrame, figures: Sequence[str]) -> list[str]:
 
 
 def _unfinished_jobs(row: Mapping[Any, Any]) -> float:
-    """Mean number of jobs that did not finish at a point; 0 where the table does not have it."""
+    """Mean number of unfinished jobs at a grid point; 0 if it is unknown."""
     count: Any = row.get(LEFT)
     return 0.0 if is_missing(count) else float(count)
 
 
 def interval_in(row: Mapping[Any, Any], name: str) -> dict[str, float | None]:
-    """Mean and ends of the interval of a figure, and how many jobs did not finish, or None."""
+    """Return mean, ends of the interval, and mean number of unfinished jobs; None if unknown."""
     interval = {"mean": row[name]} | {end: row[f"{name}.{end}"] for end in _ENDS}
     interval |= {LEFT: row.get(LEFT)}
     return {end: None if is_missing(value) else float(value) for end, value in interval.items()}
 
 
 def is_missing(value: Any) -> bool:
-    """Return whether a cell of a data frame is empty."""
+    """Whether a cell of a data frame is None or NaN."""
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
 def plain(value: Any) -> Any:
-    """A cell of a data frame as Python's own kind of value."""
+    """Convert a cell of a data frame from NumPy's type to Python's."""
     return value.tolist() if hasattr(value, "tolist") else value
 
 
@@ -213,7 +213,7 @@ def _text(value: Any) -> str:
 
 
 def _mean(row: Mapping[Any, Any], name: str) -> str:
-    """Mean and interval: with a plus-minus if symmetrical, otherwise with both ends."""
+    """Text of a mean and its interval, with marks; a dash without values."""
     n = row[f"{name}.n"]
     if not n:
         return "-"

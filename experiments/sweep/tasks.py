@@ -38,7 +38,7 @@ LENGTH = 16
 
 @cache
 def fingerprint(function: Callable[..., Any]) -> str:
-    """Hash of the sources that compute, and of the module that `function` is from."""
+    """Hash the sources that decide results, and the module of `function`."""
     digest = hashlib.sha256()
     for name in SOURCES:
         spec = find_spec(name)
@@ -65,14 +65,11 @@ Figures: TypeAlias = dict[str, Scalar | Sequence[Scalar]]
 
 @dataclass(frozen=True)
 class Options:
-    """Base of the options of a task, frozen dataclasses; by itself, that of one without options.
-
-    Each field has a default, and a type that text can express (`experiments.evaluation.options`).
-    """
+    """Base class of a task's options; fields have defaults and types that text can express."""
 
     @classmethod
     def read(cls, table: Mapping[str, Any]) -> Self:
-        """Check the options that a configuration sets; errors name the option."""
+        """Make the options from a configuration; raise an error for unknown or wrong ones."""
         options = options_of(cls)
         check_known(table, options)
         values = {}
@@ -82,14 +79,14 @@ class Options:
         return cls(**values)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the options as plain data for JSON."""
         plain = asdict(self)
         return {k: list(v) if isinstance(v, tuple) else v for k, v in plain.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One cell, ready to run.
+    """Input of a task: one cell, ready to run.
 
     Parameters
     ----------
@@ -114,7 +111,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class CellTask:
-    """Something to do with each cell.
+    """A task that a sweep does with each cell.
 
     Parameters
     ----------
@@ -142,14 +139,14 @@ class CellTask:
 
 
 def simulated(case: Case) -> Run:
-    """Run the policy of the case and verify its schedules."""
+    """Run the policy of the case, verify its schedules, and return the run."""
     run = oasis.simulate(case.instance, case.make_policy())
     oasis.verify(case.instance, run)
     return run
 
 
 def run_figures(run: Run) -> Figures:
-    """Utility, jobs, completion times in slots, shares of capacity used, and measured times."""
+    """Figures of a run: utility, jobs, completion times in slots, use, and measured times."""
     row = figures(run)
     row["jobs"] = len(run.decisions)
     row["alpha"] = run.bounds.alpha if isinstance(run.bounds, PriceBounds) else None
@@ -159,7 +156,7 @@ def run_figures(run: Run) -> Figures:
 
 
 def _flat(data: Mapping[str, Any], prefix: str = "") -> Figures:
-    """Flatten nested mappings; the names are joined by dots."""
+    """Flatten nested mappings; names are joined by dots, after `prefix`."""
     flat: Figures = {}
     for name, value in data.items():
         if isinstance(value, Mapping):
@@ -174,12 +171,12 @@ GIVEN_ONLY = ("gap", "no_improvement", "params")
 
 
 def run(case: Case) -> Figures:
-    """Run the policy."""
+    """Run the policy and return the figures of the run."""
     return run_figures(simulated(case))
 
 
 def lateness(case: Case) -> Figures:
-    """Run the policy; of each job in order of arrival, completion minus target (Fig. 4, 9)."""
+    """Run the policy; add to its figures each job's completion minus target (Fig. 4, 9)."""
     done = simulated(case)
     late: list[Scalar] = []
     decay: list[Scalar] = []  # tells the kinds of jobs apart
@@ -199,7 +196,7 @@ def _method(name: Any) -> str:
 
 
 def _limit(value: Any, **units: Any) -> float | None:
-    """A limit, also of a text such as ``"5m"``; TOML has no null: none is infinite there."""
+    """Read a limit, a number or a text such as ``5m``; return None for no limit or infinity."""
     limit = math.inf if value is None else float(read_seconds(value, **units))
     return None if limit == math.inf else limit
 
@@ -229,7 +226,7 @@ class RatioOptions(Options):
 
     @classmethod
     def read(cls, table: Mapping[str, Any]) -> RatioOptions:
-        """Check the options; limits may be texts, and one of them replaces that of time."""
+        """Make the options; a limit may be a text, and `work_limit` replaces `time_limit`."""
         check_known(table, READERS)
         values = {name: entry(table, name, read) for name, read in READERS.items() if name in table}
         if "work_limit" in table:
@@ -248,13 +245,13 @@ class RatioOptions(Options):
         return options
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON, without options that have neither a value nor a default."""
+        """Return plain data for JSON, without those of `GIVEN_ONLY` that are None."""
         options = {k: v for k, v in asdict(self).items() if k not in GIVEN_ONLY or v is not None}
         return options | {"gap": None} if self.gap == math.inf else options
 
 
 def optimum(case: Case) -> Figures:
-    """Solve the instance offline: the same for every policy, so it is done once."""
+    """Solve the instance offline; return the figures that all policies' cells share."""
     from oasis.solvers import Status  # noqa: PLC0415 (needs an extra)
     from oasis.solvers.budget import Stop  # noqa: PLC0415
     from offline.solve import solve  # noqa: PLC0415
@@ -282,7 +279,7 @@ def optimum(case: Case) -> Figures:
 
 
 def ratio(case: Case) -> Figures:
-    """Run the policy and divide the offline optimum, or its bounds, by what the policy earned."""
+    """Run the policy; add to its figures the ratio of the offline optimum to its utility."""
     from oasis.certify.certificate import Certificate, certify  # noqa: PLC0415
     from oasis.solvers import relative_gap  # noqa: PLC0415
 

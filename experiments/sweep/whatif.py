@@ -29,14 +29,14 @@ Run = Callable[[Sequence[Cell]], Mapping[str, CellResult]]  # those that are don
 
 @dataclass(frozen=True)
 class WhatIfOptions(Options):
-    """Options of the task: whether to find bounds, or to keep the times of each job."""
+    """Options of the task: only find bounds; or record the times of each job, too."""
 
     bounds: bool = False
     each: bool = False
 
 
 def replayed(case: Case) -> Figures:
-    """Figures of one policy in one scenario, or the bounds on every schedule of it."""
+    """Replay a policy in a scenario and return its figures; or return the bounds."""
     if case.options.bounds:
         return {**case.instance.bounds}
     row, jobs = frames.policy_figures(case.instance, case.make_policy())
@@ -51,14 +51,14 @@ REPLAY = CellTask("replayed", replayed, WhatIfOptions)
 def cell_of(
     scenario: Scenario, name: str | None, parameters: Mapping[str, Any], each: bool = False
 ) -> Cell:
-    """The cell of a policy, with `each` keeping the times of jobs; of the bounds without `name`."""
+    """Make the cell of policy `name` (None: of the bounds); `each` records the jobs' times."""
     options = WhatIfOptions(bounds=name is None, each=each and name is not None)
     files = () if name is None else tuple(entry_of(name).files(parameters))
     return Cell(scenario, name, parameters, 0, REPLAY, options, fingerprint(replayed), files)
 
 
 def expected_seconds(cells: Sequence[Cell]) -> float:
-    """About how long the cells of policies take one after another; bounds take little."""
+    """Estimate the seconds that the cells take one after another, bounds aside."""
     runs: list[Any] = [cell for cell in cells if cell.policy is not None]
     first = {cell.policy: cell for cell in reversed(runs)}
     paces = {name: frames.seconds_a_job(one.source, one.make_policy) for name, one in first.items()}
@@ -73,7 +73,7 @@ def expected_seconds(cells: Sequence[Cell]) -> float:
 def compared(
     scenarios: Sequence[Scenario], chosen: Chosen, run: Run, *, each: bool = False
 ) -> tuple[WhatIf, dict[str, Any]]:
-    """Figures of all runs and of the recorded times; with `each`, times of the jobs by policy."""
+    """Run all policies; return the result and, with `each`, times of jobs by policy."""
     first, *_ = scenarios
     cells = {
         (one, name): cell_of(one, name, {} if name is None else chosen[name], each and one is first)
@@ -104,7 +104,7 @@ def compared(
 def _row(
     cell: Cell, records: Mapping[str, CellResult], where: str, lost: Lost
 ) -> dict[str, Any] | None:
-    """The figures of a run, and how to repeat it; without them, `lost` gets the reason."""
+    """Return a run's figures and how to repeat it; without them, None, and a reason in `lost`."""
     record = records.get(cell.key)
     if record is None:
         lost["missing"].append(f"{cell.policy} ({where})")
@@ -126,7 +126,7 @@ def with_goal(
     run: Run,
     note: Callable[[str], None],
 ) -> WhatIf:
-    """Search the fewest machines of each policy; all policies take a step at the same time."""
+    """Search each policy's fewest machines that meet `goal`; return `result` with them."""
     machines, jobs = len(first.machines), first.jobs
     least = next(n for n in range(1, machines + 1) if first.at(n).widest >= jobs.gpus.max())
     # With so many, more of the last kind, no job would wait if it could have any GPUs.
