@@ -88,7 +88,7 @@ class Configuration(Method[ConfigurationParams]):
     def _bound_and_improve(
         self, heuristics: Heuristics, start: OnlinePrices, helper: Helper | None = None
     ) -> Status:
-        """The configuration LP and its cuts, then heuristics."""
+        """Solve the configuration LP, add cuts, then run heuristics; return why it ended."""
         params, stop = self.params, heuristics.stop
         state, arrays = heuristics.state, heuristics.arrays
         state.enter(Phase.CONFIGURATION_LP)
