@@ -82,7 +82,7 @@ class Params:
         return cls().changed(data)
 
     def changed(self, data: Mapping[str, Any]) -> Self:
-        """The same but for what `data` says, nested as the parameters are; see `from_dict`."""
+        """Return a copy with the values in `data`, nested as the parameters are."""
         names = [entry.name for entry in fields(self)]
         if not isinstance(data, Mapping):
             raise InputError("", f"expected parameters by name: {', '.join(names)}", data)
@@ -97,7 +97,7 @@ class Params:
 
 
 def hints_of(kind: type[Params]) -> dict[str, Any]:
-    """Types of the fields, in their order, with the range that each number has."""
+    """Return the types of the fields, in their order, with the range of each number."""
     hints = get_type_hints(kind, include_extras=True)
     return {entry.name: hints[entry.name] for entry in fields(kind)}
 
@@ -124,7 +124,7 @@ def _plain(value: Any) -> Any:
 
 
 def _rebuilt(default: Any, value: Any) -> Any:
-    """A value as plain data has it, as its field does."""
+    """Convert a value of plain data to the type that its field has: that of `default`."""
     if isinstance(default, Params) and not isinstance(value, Params):
         return default.changed(value)
     return tuple(value) if isinstance(default, tuple) and isinstance(value, list) else value

@@ -42,7 +42,7 @@ class Milestone:
 
     @property
     def gap(self) -> float:
-        """Relative gap of the two; infinite without a solution."""
+        """Relative gap of objective and upper bound; infinite without an objective."""
         return relative_gap(self.objective, self.upper_bound)
 
     def to_dict(self) -> dict[str, float | None]:
@@ -118,12 +118,12 @@ class OfflineResult(Summarised):
         return relative_gap(self.objective, self.upper_bound)
 
     def gap_at(self, seconds: float) -> float:
-        """The gap that was left after `seconds`, to a hundredth of that; inf before the first."""
+        """Return the gap after `seconds`, exact to 1% of that time; inf before any milestone."""
         passed = [milestone.gap for milestone in self.history if milestone.seconds <= seconds]
         return passed[-1] if passed else math.inf
 
     def summary(self) -> tuple[str, Facts]:
-        """Objective, proof, and the methods that found them."""
+        """Status, objective, bound, gap, number of admitted jobs, method and seconds."""
         return "OfflineResult", [
             ("status", str(self.status)),
             ("objective", short(self.objective)),

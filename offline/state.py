@@ -169,7 +169,7 @@ class SolveState:
 
     @contextmanager
     def in_time(self) -> Iterator[None]:
-        """Leave a block for which there is no time, and note which step would take too long."""
+        """Suppress `OutOfTimeError` in the block, and note which step it has skipped."""
         try:
             yield
         except OutOfTimeError as late:
@@ -209,7 +209,7 @@ class SolveState:
             raise SolverError(f"{text}; a schedule is worth {known:.9g}")
 
     def _shown_bound(self) -> float:
-        """The bound as others see it: not below the best schedules, as in the result."""
+        """Return the bound, but not below the incumbent, as results and progress state it."""
         return max(self.bound, -math.inf if self.incumbent is None else self.incumbent)
 
     def _value(self) -> float | None:
@@ -319,7 +319,7 @@ Start = WarmStart | Mapping[str, Schedule] | None
 def warm_start_of(
     instance: Instance, warm: Start, state: SolveState, *, needs_prices: bool
 ) -> WarmStart:
-    """The start that was given, completed by the one run of OASiS that it takes, if any."""
+    """Return `warm` as a `WarmStart`; run OASiS if it is None, or lacks prices that are needed."""
     if warm is None:
         return decide(instance, state, lambda: OASiS.from_instance(instance))[1]
     start = warm if isinstance(warm, WarmStart) else WarmStart(warm)
@@ -335,7 +335,7 @@ def decide(
     make: Callable[[], OASiS],
     on_decision: Callable[[Decision], None] | None = None,
 ) -> tuple[Run, WarmStart]:
-    """Run the scheduler that `make` makes, and record its schedules in `state`."""
+    """Run the scheduler from `make` and record its schedules in `state`; return run and start."""
     state.enter(Phase.ONLINE)
     state.record_bound(trivial_bound(instance), Phase.TRIVIAL)
     decided: dict[str, Schedule] = {}
