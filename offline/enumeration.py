@@ -84,7 +84,7 @@ class _Search:
         self.best: dict[tuple[int, Counts], tuple[float, Counts]] = {}
 
     def value(self, slot: int, remaining: Counts) -> float:
-        """Largest utility of the jobs not yet complete, from `slot` on."""
+        """Return the largest utility that jobs with `remaining` work can reach from `slot` on."""
         if slot == self.horizon or not any(remaining):
             return 0.0
         key = slot, remaining
@@ -111,7 +111,7 @@ class _Search:
         )
 
     def schedules(self) -> dict[str, Schedule]:
-        """Schedules of the jobs that complete with some utility, along a best path."""
+        """Return schedules of the jobs that complete with some utility in an optimal solution."""
         workers: list[list[tuple[int, int, int]]] = [[] for _ in self.work]
         ps: list[list[tuple[int, int, int]]] = [[] for _ in self.work]
         remaining, ended = self.work, {}

@@ -206,7 +206,7 @@ class ConfigurationParams(Params):
     cutting_share : float
         Share of what is left after the bound, for cuts.
     first_turn : float
-        The search at the end looks after so long at what another process found, at first.
+        Limit of the first turn of the final search, after which it takes up what a process found.
     second_process : bool
         Whether a second process looks for schedules from the start, beside the bound, where there
         is a second core and unless work is limited.
@@ -288,11 +288,11 @@ class AutoParams(Params):
         the decomposition is better than column generation, however long the solve may take. For a
         solve of three minutes at most it is better up to `offline.solve.LONG_COUNTS`.
     milp : CompactParams
-        What steers the compact model, if that is chosen.
+        Parameters of the compact model, if that is chosen.
     benders : BendersParams
-        What steers the decomposition, if that is chosen.
+        Parameters of the decomposition, if that is chosen.
     colgen : ConfigurationParams
-        What steers the configuration LP with heuristics, if that is chosen.
+        Parameters of the configuration LP with heuristics, if that is chosen.
 
     Examples
     --------

@@ -61,7 +61,7 @@ LIMIT = 1.0 + CAPACITY_TOLERANCE  # of the shares of a capacity, as `oasis.model
 
 @dataclass(slots=True)
 class PatternPool:
-    """Servers of one group in classes, and the patterns known of each class."""
+    """Servers of one group in classes, and the patterns found so far for each class."""
 
     capacity: FloatArray
     number: IntArray
@@ -194,12 +194,12 @@ class Cut:
     weights: FloatArray
 
     def is_violated(self, counts: FloatArray) -> bool:
-        """Return whether counts (I,) violate it."""
+        """Return whether counts (I,) violate this cut by more than the tolerance."""
         return bool(self.weights @ counts > 1.0 + VIOLATED)
 
 
 class CutGenerator:
-    """Finds cuts for the servers of one group."""
+    """Finds cuts on the counts of one group, by column generation over patterns of servers."""
 
     def __init__(self, pool: PatternPool, deep: float = DEEP) -> None:
         self.pool, self.deep = pool, deep

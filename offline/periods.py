@@ -55,12 +55,12 @@ class Row(NamedTuple):
 
 
 def at_least(terms: Mapping[int, float], lower: float = 0.0) -> Row:
-    """A row with a lower limit."""
+    """Return the row that bounds a sum of terms from below."""
     return Row(terms, lower, np.inf)
 
 
 def at_most(terms: Mapping[int, float], upper: float = 0.0) -> Row:
-    """A row with an upper limit."""
+    """Return the row that bounds a sum of terms from above."""
     return Row(terms, -np.inf, upper)
 
 
@@ -221,7 +221,7 @@ class PeriodModel:
         return [*self._rows[number], *cuts]
 
     def columns(self, number: int) -> tuple[int, int]:
-        """The first variable of a period, and the first one after it."""
+        """Return the number of a period's first variable, and of the first one after it."""
         return (self._ends[number - 1] if number else 0), self._ends[number]
 
     def counts(self, values: FloatArray) -> FloatArray:
@@ -247,7 +247,7 @@ class PeriodModel:
         return len(self._placed) - number_before
 
     def _place(self, number: int, group: str, k: int, slot: int) -> None:
-        """Add the row of a cut for a slot, unless it is there."""
+        """Add the row of the master's cut `k` for a slot, unless it has been added before."""
         if (group, k, slot) not in self._placed:
             row = self._cut_row(number, group, k, slot)
             self._placed[group, k, slot] = row

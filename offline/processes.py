@@ -88,7 +88,7 @@ CLEARLY = 1e-5  # relative: a bound that is lower by less is not told, unless it
 
 
 class StateExchange:
-    """Exchange of schedules and bounds between two processes, which begin with the same ones."""
+    """Exchange of schedules and bounds with another process, which has `known` at the start."""
 
     def __init__(
         self,

@@ -84,13 +84,13 @@ class OfflineResult(Summarised):
     seconds : float
         Wall-clock time taken.
     parameters : mapping of str to plain data
-        What the method was told, with all that steers it under "params", and the solver it used.
+        Options of the solve, the parameters of the method under "params", and the solver's version.
     version : str
         Version of this package.
     objective_by, bound_by : str
         Which part of the method found `schedules`, and which proved `upper_bound`.
     history : tuple of Milestone
-        How the two came closer, oldest first; measured, so not part of equality.
+        Objective and bound over time, oldest first; measured, so not part of equality.
 
     Examples
     --------

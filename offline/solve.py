@@ -90,7 +90,7 @@ def solve(
     seed : int
         Seed of every random choice, those of HiGHS included.
     params : Params or mapping, optional
-        What steers the method: `CompactParams`, `BendersParams`, `ConfigurationParams`,
+        Parameters of the method: `CompactParams`, `BendersParams`, `ConfigurationParams`,
         `EnumerationParams` or `AutoParams`, or the same as plain data, as in
         ``result.parameters["params"]``.
     warm_start : WarmStart or mapping of str to Schedule, optional

@@ -141,7 +141,7 @@ class SolveState:
             self._note()
 
     def record_progress(self, progress: SolveProgress) -> None:
-        """Report the progress of a running solver; only `record_solution` makes it count."""
+        """Record a running solver's bound, and report its value, which is no incumbent yet."""
         # The time of a report depends on the machine: a result that must repeat leaves it out.
         if self.budget.is_repeatable:
             self._report()
@@ -253,7 +253,7 @@ class OnlinePrices(Summarised):
     worker, ps : (T, H, R) and (T, K, R) float arrays
         OASiS's final prices, utility per unit of resource.
     schedules : mapping of str to Schedule
-        What it has admitted at these prices, by job id.
+        The schedules that OASiS has admitted at these prices, by job id.
 
     Examples
     --------
@@ -282,10 +282,10 @@ class WarmStart(Summarised):
     schedules : mapping of str to Schedule
         A feasible solution by job id; the result is never worse.
     prices : OnlinePrices, optional
-        Of an online run of the same instance. A method that starts from prices makes this run
-        itself if they are missing.
+        Prices of an online run of the same instance. A method that starts from prices makes this
+        run itself if they are missing.
     source : Phase
-        Who gets the credit for `schedules`.
+        The phase to which a result ascribes `schedules`.
     value : float, optional
         Total utility of `schedules`, where `oasis.verify` has computed it already; a solve verifies
         schedules without one before it begins, and all schedules when it ends.
@@ -368,7 +368,7 @@ def conclude(
     method: str,
     parameters: Mapping[str, Any],
 ) -> OfflineResult:
-    """Do `work`, which reports to `state`; return the result so far, whatever ends it."""
+    """Call `work`, which solves and reports to `state`; return the result, whatever ends it."""
     try:
         state.record_bound(trivial_bound(instance), Phase.TRIVIAL)
         status = None

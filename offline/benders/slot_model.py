@@ -164,7 +164,7 @@ class Fill:
         return cls(slots, due, np.array(workers, dtype=np.int64))
 
     def copy(self) -> Fill:
-        """An independent copy."""
+        """Return a copy whose slots can be replaced without changing this fill."""
         return Fill(list(self.units), self.due.copy(), self.workers.copy())
 
     def shortfall(self, work: IntArray) -> IntArray:

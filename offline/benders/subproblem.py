@@ -216,7 +216,7 @@ class Separation:
         self._received: list[tuple[str, Cut]] = []
 
     def share(self, partner: Partner) -> None:
-        """Exchange new cuts with another process from now on."""
+        """Exchange new cuts with the solve of another process from now on."""
         self._partner = partner
         partner.on("cuts", self._received.append)
 

@@ -40,7 +40,7 @@ SPARE_COLUMNS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Iterate:
-    """One round: the bound that its prices prove, and the value that earlier columns reach."""
+    """One round of column generation: its bound (`dual`), and the master's value before it."""
 
     seconds: float
     dual: float

@@ -177,7 +177,7 @@ class StabilityCentre:
         bound: float,
         cut_duals: FloatArray = NO_CUTS,
     ) -> None:
-        """Move the centre to better prices of the resources and of the cuts."""
+        """Set the prices of the resources and the dual values of the cuts that prove `bound`."""
         self.worker_prices, self.ps_prices = prices
         self.bound, self.cut_duals = bound, cut_duals
 

@@ -56,7 +56,7 @@ class PartialSolution:
         return {self.arrays.form_of(k, schedule): schedule for k, schedule in ordered}
 
     def put(self, index: int, schedule: Schedule) -> None:
-        """Run a job as scheduled; the caller knows that it fits."""
+        """Add the schedule of a job, given by index; the caller must know that it fits."""
         self.schedules[index] = schedule
         self.values[index] = self.arrays.utility(index, schedule.completion)
         form = self.arrays.form_of(index, schedule)
@@ -80,7 +80,7 @@ class PartialSolution:
         return Ledger.of_arrays(self.arrays.cluster, worker_prices, ps_prices, *used)
 
     def free(self) -> tuple[FloatArray, FloatArray]:
-        """Unused capacities, shapes (T, H, R + L) and (T, K, R + L)."""
+        """Return unused capacities (T, H, R + L), (T, K, R + L), with L columns of admission."""
         return (
             np.maximum(0.0, self.arrays.worker.capacity - self._worker_used),
             np.maximum(0.0, self.arrays.ps.capacity - self._ps_used),
@@ -106,7 +106,7 @@ BETTER = 1e-12  # relative: what rounding may add to a total utility
 
 
 class BestSolution:
-    """The incumbent as a solution that heuristics can change."""
+    """The incumbent as a `PartialSolution`; solutions that are better are verified and recorded."""
 
     def __init__(
         self,

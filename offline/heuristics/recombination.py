@@ -43,7 +43,7 @@ class Turn:
 
 
 class Alternation:
-    """Searches that share one best solution and take turns."""
+    """Searches that improve one solution in turns; a turn has a part `most_share` of the budget."""
 
     def __init__(
         self,
@@ -80,6 +80,7 @@ class Alternation:
 
     def _next(self) -> Turn:
         # What gained nothing from the last schedules may gain from those that others found since.
+        """Return the search to run next: one that waited long, or that of largest gain rate."""
         waited = max(self._turns, key=lambda turn: self._number - turn.last_turn)
         if self._number - waited.last_turn > MOST_WAIT:
             return waited
@@ -91,7 +92,7 @@ Choice = tuple[int, Schedule, pulp.LpVariable]
 
 
 def recombine(first: PartialSolution, second: PartialSolution, budget: Budget) -> PartialSolution:
-    """The best mix of two solutions, or the best that was found before the budget was spent."""
+    """Return the best mix of two solutions found in the budget, at worst the better of the two."""
     better = max((first, second), key=lambda solution: solution.value)
     mix = _common(first, second)
     problem = pulp.LpProblem("mix", pulp.LpMaximize)

@@ -109,7 +109,7 @@ def ps_bandwidth(c: JobVariables) -> Rows:
 
 
 def ps_ratio(job: Job, most: int) -> tuple[int, int, int] | None:
-    """Integers p, q and m with ``ps_needed(n) = ceil((n - m) p / q)`` for m <= n <= `most`."""
+    """Integers p, q, m: ``ps_needed(n) = ceil((n - m) p / q)``, m <= n <= `most`; None: all 0."""
     # `ps_needed` rounds with a tolerance. The smallest ps_needed(n) / n gives the same counts
     # without one. m workers need no parameter server: 0, unless b_i / B_i is below the tolerance.
     needed = job.ps_needed(np.arange(most + 1))

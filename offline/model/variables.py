@@ -63,7 +63,7 @@ class JobVariables:
 
 
 def by_job(forms: Iterable[JobVariables]) -> list[list[JobVariables]]:
-    """The forms of each job together, in the order of the jobs; forms come job after job."""
+    """Group forms by job, in the order of the jobs; the forms of a job must be adjacent."""
     return [list(group) for _, group in groupby(forms, key=lambda c: c.owner)]
 
 
