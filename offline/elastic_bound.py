@@ -268,7 +268,7 @@ def _most(job: PolicyJob, demand: FloatArray, totals: FloatArray) -> int:
 
 
 def slots_needed(workload: Workload, slot_seconds: float) -> int:
-    """Return how many slots suffice for the pool to complete all jobs, begun after the last."""
+    """Return slots that suffice for the pool to do all work, begun after the last arrival."""
     totals, demands = pool(workload)
     longest, shares = 0.0, np.zeros(len(totals))
     for job, own in zip(workload.jobs, demands, strict=True):

@@ -294,7 +294,7 @@ class Decomposition:
         return (self.best.value - before) / max(self.state.bound - before, 1e-300)
 
     def refine(self, solution: Solution, budget: Budget) -> int:
-        """Solve for plans in fractions near the last one and add cuts; return how many."""
+        """Solve for plans in fractions near the last one, adding cuts; return how many cuts."""
         self.state.enter(Phase.CUTS_AROUND_PLAN)
         self.model.require(pulp.LpContinuous, pulp.LpContinuous)
         bounds = [math.inf] * REFINE_ROUNDS
@@ -325,7 +325,7 @@ class Decomposition:
         )
 
     def _finish(self, master: RunningSolve) -> Solution:
-        """Await the master or, at the end, stop it; record its bound; return its solution."""
+        """Await the master, or stop it if the solve is over; record and return the outcome."""
         self.state.enter(LEVELS[self._level].phase)
         is_stopped = self.is_done
         if is_stopped:

@@ -148,7 +148,7 @@ class CountModel(ScheduleModel):
         return limits
 
     def around(self, values: Mapping[str, float], window: int) -> dict[int, range]:
-        """Return by form the slots from its first completion to `window` after its last one."""
+        """Return by form the span of slots with completions in `values`, and `window` more."""
         slots = {}
         for c in self.jobs:
             some = [t for t, variable in c.done.items() if values.get(variable.name, 0.0) > SOME]

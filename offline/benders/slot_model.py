@@ -189,7 +189,7 @@ class Shortfall:
         return math.fsum(c.utility[slot] for c, slot in pairs if slot >= 0)
 
     def search(self, start: Fill, least: float, budget: Budget) -> Fill:
-        """Refill slots until no job lacks work, or its value is <= `least`; return the best."""
+        """Refill slots until no job lacks work or the value is <= `least`; return the best."""
         fill, best = start.copy(), start
         weights = sizes = self.weights
         value = self.value(start, finished=True)

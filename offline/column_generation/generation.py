@@ -174,7 +174,7 @@ class ColumnGeneration:
     def _price(
         self, grouping: Grouping, duals: FloatArray, master: float, cuts: SlotCuts
     ) -> _Priced:
-        """Price all jobs on the empty cluster at `duals`; `master` is its value, for `rounds`."""
+        """Price all jobs on the empty cluster at `duals`; record `master` beside the bound."""
         of_cuts = duals[grouping.size :]
         ledger = merged(grouping, duals[: grouping.size])
         # Slots with equal prices and different surcharges must not share a run.

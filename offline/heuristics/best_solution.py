@@ -67,7 +67,7 @@ class PartialSolution:
             used[rows[:, SLOT], rows[:, SERVER]] += rows[:, COUNT, None] * group.demand[form]
 
     def insert(self, index: int, worker_prices: FloatArray, ps_prices: FloatArray) -> bool:
-        """Schedule a job where its payoff at these prices is best, if positive; return whether."""
+        """Schedule a job at the best payoff for these prices; return whether one is positive."""
         _, schedule = price(self.arrays.jobs[index], self.ledger(worker_prices, ps_prices))
         if schedule is not None:
             self.put(index, schedule)

@@ -147,7 +147,7 @@ class WindowSearch:
     def _choose(
         self, planned: list[LiveJob], others: list[LiveJob]
     ) -> tuple[list[LiveJob], list[LiveJob]]:
-        """Draw planned jobs that run near a slot to leave, and others that arrive near it."""
+        """Draw jobs to remove, which run near a slot, and jobs to add, which arrive near it."""
         rng = self.rng
         # A window where a job is left out is one in which something can be gained.
         pivot = others[int(rng.integers(len(others)))] if others else None

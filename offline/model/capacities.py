@@ -71,7 +71,7 @@ class Cover:
         return used(self.amounts, self.counts) > highest * (1.0 + SURE)
 
     def levels(self, amounts: Sequence[float] | None = None) -> list[CapacityLevel]:
-        """Levels of which fitting counts miss one; `amounts` of other items: only if `is_sure`."""
+        """Return levels: fitting counts miss one. For other `amounts`, [] unless `is_sure`."""
         # What has as many units at least as large as the j-th of the cover, for every j, uses no
         # less than the cover; so what fits has fewer units of some size or larger. Where rounding
         # decides whether the cover fits, a level is one item, and only the same sums are compared.
@@ -124,7 +124,7 @@ class Limit:
 def limits_of_server(
     capacity: FloatArray, users: Iterable[tuple[FloatArray, pulp.LpVariable]]
 ) -> Iterator[Limit]:
-    """Yield a limit for each resource (R,) that the variables' units could exceed, by demand."""
+    """Yield the limit of each resource (R,) that the variables, by their demands, could exceed."""
     demands = list(users)
     for r, capacity_r in enumerate(capacity.tolist()):
         terms = [(float(demand[r]), var) for demand, var in demands if demand[r] > 0]
