@@ -43,7 +43,7 @@ ROUNDING = 1e-9  # of a time: more than a run loses when it adds and subtracts t
 
 @dataclass(frozen=True, slots=True)
 class ElasticBound:
-    """An upper bound on the total utility of any run."""
+    """An upper bound (`value`) on any run's utility; `reached` is the value of the last master."""
 
     value: float
     reached: float
@@ -52,7 +52,7 @@ class ElasticBound:
 
 
 def envelope(rates: Sequence[float]) -> tuple[FloatArray, FloatArray]:
-    """The concave envelope of the speeds with 0, 1, 2, .. workers, as widths and slopes."""
+    """Return widths and slopes of the concave envelope of the speeds with 0, 1, 2, .. workers."""
     corners = [0]
     while corners[-1] < len(rates) - 1:
         last = corners[-1]
@@ -89,12 +89,12 @@ class _Configurations:
         self._value(job, job.work, top, self._work.reshape(slots, -1).sum(axis=1))
 
     def _open_from(self, job: PolicyJob, length: float, slots: int) -> None:
-        """The seconds of each slot in which `job` is there."""
+        """Set `open`, the seconds of each slot after the arrival of `job`."""
         self.length, self._begins = length, np.arange(slots) * length
         self.open = np.clip(self._begins + length - job.arrival, 0.0, length)
 
     def _value(self, job: PolicyJob, total: float, top: float, most: FloatArray) -> None:
-        """Value by slot of completion, for this work, at most `top` of it per second."""
+        """Set `worth` by slot of completion, of work `total`: `most` a slot, `top` a second."""
         self._total, begins = total, self._begins
         slots, length = len(begins), self.length
         fastest = total / top if top > 0 else np.inf
@@ -109,7 +109,7 @@ class _Configurations:
         self.later = float(job.utility(_earlier(never, job.arrival))[0]) if top > 0 else 0.0
 
     def best(self, prices: FloatArray) -> tuple[float, float, FloatArray | None]:
-        """Worth less cost, worth, and shares of the pool of the best; None: after the last."""
+        """Return gain, utility, pool shares of the best; no shares: it ends after the last slot."""
         cost = self._work_costs(prices)
         gain = self.worth - self._least_costs(cost, len(prices))
         slot = int(np.argmax(gain)) if len(gain) else -1
@@ -123,18 +123,18 @@ class _Configurations:
         return worth - float(amounts_used @ cost[order]), worth, self._load(order, amounts_used)
 
     def _work_costs(self, prices: FloatArray) -> FloatArray:
-        """Cost of a unit of work, piece by piece; pieces of a slot from the cheapest on."""
+        """Return the cost of a unit of work in each piece, in each slot the cheapest first."""
         price = prices @ self.share / self.length  # of a worker-second
         return price[self._slots] / self._slopes
 
     def _load(self, order: IntArray, amounts_used: FloatArray) -> FloatArray:
-        """Shares of the pool that `amounts_used` work in the pieces of `order` uses."""
+        """Return the pool shares (T, R) of `amounts_used` of work in the pieces `order`."""
         used = np.zeros(len(self.open))
         np.add.at(used, self._slots[order], amounts_used / self._slopes[order])
         return np.outer(used, self.share / self.length)
 
     def _least_costs(self, cost: FloatArray, slots: int) -> FloatArray:
-        """Least cost of the work, by slot of completion."""
+        """Return the least cost of all the work, by slot up to which it is done."""
         # From one slot to the next, the pieces of work of the new slot replace the dearest held
         # ones, which no later slot needs: a heap holds no more than has to be done.
         costs = np.zeros(slots)
@@ -175,6 +175,7 @@ class _Switching(_Configurations):
         self._value(job, 1.0, top, top * self.open)
 
     def _work_costs(self, prices: FloatArray) -> FloatArray:
+        """Set the pieces of work for these prices, and return their costs per unit of work."""
         slots, ways, rows = len(prices), len(self._paces), np.arange(len(prices))
         costs = prices @ self._uses.T / self.length
         at, pace = np.zeros((slots, self._uses.shape[1])), np.zeros(slots)  # from nothing on
@@ -211,7 +212,7 @@ def _earlier(delays: FloatArray, arrival: float) -> FloatArray:
 def elastic_bound(
     workload: Workload, slot_seconds: float, *, slots: int | None = None
 ) -> ElasticBound:
-    """An upper bound on what any policy can earn on `workload`, clairvoyant ones included."""
+    """Return an upper bound on what any policy, also clairvoyant, can earn on `workload`."""
     if not slot_seconds > 0:
         raise InputError("slot_seconds", "expected a time > 0", slot_seconds)
     jobs = workload.jobs
@@ -261,13 +262,13 @@ def best_rates(workload: Workload, job: PolicyJob) -> list[float]:
 
 
 def _most(job: PolicyJob, demand: FloatArray, totals: FloatArray) -> int:
-    """Workers of `job` that the pool holds."""
+    """Return the most workers of `job` for which the pool has the resources."""
     limits = [total // amount for total, amount in zip(totals, demand, strict=True) if amount]
     return int(min([job.max_workers, *limits]))
 
 
 def slots_needed(workload: Workload, slot_seconds: float) -> int:
-    """Slots in which the pool can do everything, and each job its own part, after all arrived."""
+    """Return slots that suffice for the pool to do all work, begun after the last arrival."""
     totals, demands = pool(workload)
     longest, shares = 0.0, np.zeros(len(totals))
     for job, own in zip(workload.jobs, demands, strict=True):
@@ -282,7 +283,7 @@ def slots_needed(workload: Workload, slot_seconds: float) -> int:
 
 
 def _best_worker(workload: Workload, form: PolicyJob) -> float:
-    """The best speed of a form for each of its workers."""
+    """Return the largest speed per worker that a form has with any number of workers."""
     return max(rate / n for n, rate in enumerate(best_rates(workload, form)) if n)
 
 
@@ -302,7 +303,7 @@ def pool(workload: Workload) -> tuple[FloatArray, list[FloatArray]]:
 def _generate(
     choices: Sequence[Sequence[_Configurations]], slots: int, resources: int, length: float
 ) -> ElasticBound:
-    """Column generation over the forms of each job."""
+    """Solve the LP by column generation over the forms of each job; return its bound."""
     count = len(choices)
     every = [own for forms in choices for own in forms]
     largest = max((float(max(own.worth.max(), own.later)) for own in every), default=0.0)
@@ -333,6 +334,7 @@ def _generate(
 
 
 def _column(job: int, worth: float, load: FloatArray | None, count: int) -> LpColumn:
+    """Return the LP column of a job's configuration; rows of jobs come first, `count` of them."""
     rows: IntArray = np.array([job])
     values = np.ones(1)
     if load is not None:
@@ -385,7 +387,7 @@ def mean_completion_bound(workload: Workload) -> float:
 def _least_times(
     workload: Workload, form: PolicyJob, demand: list[float], totals: list[float]
 ) -> list[float]:
-    """Seconds that a form takes at least, and seconds of all machines, by resource."""
+    """Return the least seconds of a form, then pool seconds by resource; [] if it cannot run."""
     rates = best_rates(workload, form)
     able = [
         n
@@ -403,7 +405,7 @@ def _least_times(
 
 
 def shortest_first(arrivals: Sequence[float], work: Sequence[float]) -> float:
-    """Sum of the times from arrival to completion, shortest remaining time first, preemptively."""
+    """Return the sum of flow times on one machine, shortest remaining work first, preemptive."""
     order = sorted(range(len(work)), key=lambda k: arrivals[k])
     remaining: list[tuple[float, int]] = []
     now, ends = 0.0, []

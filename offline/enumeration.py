@@ -37,7 +37,7 @@ class Enumeration(Method[EnumerationParams]):
     name, kind, heeds_limits = "bruteforce", EnumerationParams, False
 
     def solve(self, problem: OfflineProblem, stop: Budget, rng: np.random.Generator) -> Status:
-        """Find the optimum, unless that would take more steps than the parameters allow."""
+        """Find the optimum; raise `InputError` if that takes more than `max_steps` steps."""
         instance, state, most = problem.instance, problem.state, self.params.max_steps
         state.enter(Phase.ENUMERATION)
         steps = 0
@@ -69,7 +69,7 @@ def _refuse(steps: int, most: int) -> None:
 
 
 class _Search:
-    """Best continuation from (slot, remaining work of each job), remembered."""
+    """Memoised search for the best continuation from a slot and the work that each job has left."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class _Search:
         self.best: dict[tuple[int, Counts], tuple[float, Counts]] = {}
 
     def value(self, slot: int, remaining: Counts) -> float:
-        """Largest utility of the jobs not yet complete, from `slot` on."""
+        """Return the largest utility that jobs with `remaining` work can reach from `slot` on."""
         if slot == self.horizon or not any(remaining):
             return 0.0
         key = slot, remaining
@@ -111,7 +111,7 @@ class _Search:
         )
 
     def schedules(self) -> dict[str, Schedule]:
-        """Schedules of the jobs that complete with some utility, along a best path."""
+        """Return schedules of the jobs that complete with some utility in an optimal solution."""
         workers: list[list[tuple[int, int, int]]] = [[] for _ in self.work]
         ps: list[list[tuple[int, int, int]]] = [[] for _ in self.work]
         remaining, ended = self.work, {}
@@ -136,7 +136,7 @@ class _Search:
 
 
 def _counts_for(job: Job, work: int) -> range:
-    """Possible worker counts of a job with this much remaining work."""
+    """Return the worker counts that can help a job with this much work left."""
     # More workers than work is left would only take room.
     return range(job.min_workers, max(work, job.min_workers) + 1)
 
@@ -156,7 +156,7 @@ class SlotPlacement:
 def fitting_counts(
     jobs: Sequence[Job], most: Sequence[int], cluster: Cluster
 ) -> dict[Counts, SlotPlacement]:
-    """Every vector of worker counts that fits the empty servers, with one way to place it."""
+    """Return each vector of worker counts that fits the empty servers, with one placement of it."""
     fitting: dict[Counts, SlotPlacement] = {}
     for counts in product(*(range(n + 1) for n in most)):
         # fewer workers always fit where more do, and product() counts upwards
@@ -168,7 +168,7 @@ def fitting_counts(
 
 
 def _placed(jobs: Sequence[Job], counts: Counts, cluster: Cluster) -> SlotPlacement | None:
-    """(4)-(7) of one slot: no more parameter servers than (6) asks for, which keeps (7)."""
+    """Place worker `counts` and the parameter servers that (6) needs; None if they do not fit."""
     needed = [int(job.ps_needed(n)) for job, n in zip(jobs, counts, strict=True)]
     placed = []
     for group, units in zip(GROUPS, (counts, needed), strict=True):
@@ -191,7 +191,7 @@ def _packings(
     capacity: Sequence[Sequence[float]],
     placed: list[tuple[int, ...]],
 ) -> Iterator[Units]:
-    """All ways to put ``units[i]`` items of ``demands[i]`` on servers that they may be on."""
+    """Yield each way to put ``units[i]`` of item i where it `may` be, after those `placed`."""
     if len(placed) == len(units):
         yield tuple(placed)
         return
@@ -221,7 +221,7 @@ def _fits(
 
 
 def _splits(total: int, servers: int) -> Iterator[tuple[int, ...]]:
-    """All ways to split `total` items over `servers` servers."""
+    """Yield each way to split `total` items over `servers` servers."""
     if servers <= 1:
         if servers or not total:  # without a server there is one way to place nothing
             yield (total,) * servers

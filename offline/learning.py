@@ -112,7 +112,7 @@ def learn_prices(
 
 
 def group_prices(prices: FloatArray, capacity: FloatArray) -> FloatArray:
-    """Mean price of a unit of the group's capacity, (T, R), from prices (T, S, R)."""
+    """Return mean prices (T, R) of a unit of the group's capacity, from prices (T, S, R)."""
     total = capacity.sum(axis=0)
     cost: FloatArray = (prices * capacity).sum(axis=1)
     mean: FloatArray = np.divide(cost, total, out=np.zeros_like(cost), where=total > 0)
@@ -120,7 +120,7 @@ def group_prices(prices: FloatArray, capacity: FloatArray) -> FloatArray:
 
 
 def widest_bounds(bounds: Sequence[PriceBounds]) -> PriceBounds:
-    """The smallest L and the largest U of several days with the same options."""
+    """Return price bounds of the smallest L and the largest U of several days."""
     worker, ps = _widest([one.worker for one in bounds]), _widest([one.ps for one in bounds])
     return replace(bounds[0], worker=worker, ps=ps)
 

@@ -144,7 +144,7 @@ class OfflineModel:
         return conclude(self.instance, state, work, "milp", parameters)
 
     def _check(self) -> None:
-        """Refuse a changed objective, and variables that share a name: values go by names."""
+        """Raise `InputError` for a changed objective, or variables that share a name."""
         objective, names = self.problem.objective, [var.name for var in self.problem.variables()]
         is_kept = (dict(objective.items()), objective.constant) == self._objective
         if not is_kept or self.problem.sense != pulp.LpMaximize:
@@ -178,7 +178,7 @@ class OfflineModel:
 
 
 def _as_solved(c: JobVariables, values: Mapping[str, float]) -> Schedule:
-    """The schedule with every task that the solution has: to drop one may break a constraint."""
+    """Return the schedule with all tasks of the solution: to drop one may break a constraint."""
     workers, ps = (
         placements([(*place, n) for place, var in variables.items() if (n := _count(values, var))])
         for variables in (c.workers, c.ps)

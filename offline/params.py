@@ -82,7 +82,7 @@ class Params:
         return cls().changed(data)
 
     def changed(self, data: Mapping[str, Any]) -> Self:
-        """The same but for what `data` says, nested as the parameters are; see `from_dict`."""
+        """Return a copy with the values in `data`, nested as the parameters are."""
         names = [entry.name for entry in fields(self)]
         if not isinstance(data, Mapping):
             raise InputError("", f"expected parameters by name: {', '.join(names)}", data)
@@ -97,7 +97,7 @@ class Params:
 
 
 def hints_of(kind: type[Params]) -> dict[str, Any]:
-    """Types of the fields, in their order, with the range that each number has."""
+    """Return the types of the fields, in their order, with the range of each number."""
     hints = get_type_hints(kind, include_extras=True)
     return {entry.name: hints[entry.name] for entry in fields(kind)}
 
@@ -124,7 +124,7 @@ def _plain(value: Any) -> Any:
 
 
 def _rebuilt(default: Any, value: Any) -> Any:
-    """A value as plain data has it, as its field does."""
+    """Convert a value of plain data to the type that its field has: that of `default`."""
     if isinstance(default, Params) and not isinstance(value, Params):
         return default.changed(value)
     return tuple(value) if isinstance(default, tuple) and isinstance(value, list) else value
@@ -206,7 +206,7 @@ class ConfigurationParams(Params):
     cutting_share : float
         Share of what is left after the bound, for cuts.
     first_turn : float
-        The search at the end looks after so long at what another process found, at first.
+        Limit of the first turn of the final search, after which it takes up what a process found.
     second_process : bool
         Whether a second process looks for schedules from the start, beside the bound, where there
         is a second core and unless work is limited.
@@ -288,11 +288,11 @@ class AutoParams(Params):
         the decomposition is better than column generation, however long the solve may take. For a
         solve of three minutes at most it is better up to `offline.solve.LONG_COUNTS`.
     milp : CompactParams
-        What steers the compact model, if that is chosen.
+        Parameters of the compact model, if that is chosen.
     benders : BendersParams
-        What steers the decomposition, if that is chosen.
+        Parameters of the decomposition, if that is chosen.
     colgen : ConfigurationParams
-        What steers the configuration LP with heuristics, if that is chosen.
+        Parameters of the configuration LP with heuristics, if that is chosen.
 
     Examples
     --------

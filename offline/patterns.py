@@ -31,7 +31,7 @@ LIFTING_TRACE = 3e-3
 
 
 def classes(capacity: FloatArray, most: int | None) -> tuple[FloatArray, IntArray]:
-    """Servers (S, R) in at most `most` classes: largest capacities (C, R) and numbers (C,)."""
+    """Split servers (S, R) into <= `most` classes; return largest capacities (C, R), sizes (C,)."""
     kinds, kind = np.unique(capacity, axis=0, return_inverse=True)
     number = np.bincount(kind.ravel())
     if most is None or len(kinds) <= most:
@@ -49,7 +49,7 @@ def classes(capacity: FloatArray, most: int | None) -> tuple[FloatArray, IntArra
 
 
 def _waste(kinds: FloatArray, number: IntArray) -> FloatArray:
-    """Amount that a class claims in excess, by resource."""
+    """Return by how much, by resource, a class's largest capacities exceed those of its servers."""
     waste: FloatArray = ((kinds.max(axis=0) - kinds) * number[:, None]).sum(axis=0)
     return waste
 
@@ -61,7 +61,7 @@ LIMIT = 1.0 + CAPACITY_TOLERANCE  # of the shares of a capacity, as `oasis.model
 
 @dataclass(slots=True)
 class PatternPool:
-    """Servers of one group in classes, and the patterns known of each class."""
+    """Servers of one group in classes, and the patterns found so far for each class."""
 
     capacity: FloatArray
     number: IntArray
@@ -96,7 +96,7 @@ class PatternPool:
         self.patterns[k].setdefault(pattern.tobytes(), pattern)
 
     def guess(self, weights: FloatArray) -> IntArray:
-        """A good pattern of each class, (C, I), by greedy choice: quick, but no bound."""
+        """Return a good pattern of each class, (C, I), by greedy choice: quick, but no bound."""
         rows = np.arange(len(self.capacity))
         best = np.zeros(self.room.shape, dtype=np.int64)
         for size in (self._shares.sum(axis=2), self._shares.max(axis=2)):
@@ -124,7 +124,7 @@ class PatternPool:
         return best
 
     def best(self, weights: FloatArray, budget: Budget) -> list[tuple[float, IntArray]]:
-        """The best pattern of each class, and an upper bound of its weight."""
+        """Return, for each class, an upper bound of the weight of any pattern, and a pattern."""
         patterns: list[tuple[float, IntArray]] = []
         for k, above in enumerate(self._above):
             fitting = [patterns[j] for j in above if (patterns[j][1] <= self.room[k]).all()]
@@ -135,7 +135,7 @@ class PatternPool:
         return patterns
 
     def _fill(self, k: int, weights: FloatArray, budget: Budget) -> tuple[float, IntArray]:
-        """Largest weight that fits on a server of class k, an upper bound of it, and how."""
+        """Return an upper bound of the weight on a server of class k, and the best pattern."""
         pattern = np.zeros(len(weights), dtype=np.int64)
         items = np.flatnonzero((weights > 0) & (self.room[k] > 0))
         if not items.size:
@@ -164,20 +164,20 @@ class PatternPool:
                 self._covers[k].append(Cover.within(amounts, pattern.tolist(), limit).levels())
 
     def _covers_of(self, k: int, items: IntArray) -> list[list[tuple[IntArray, int]]]:
-        """Bounds that knapsacks of class k must stay below, in positions of these items."""
+        """Return the covers of class k, of which knapsacks must miss a level, by item position."""
         return [
             [(np.flatnonzero(np.isin(items, level.items)), level.count) for level in levels]
             for levels in self._covers[k]
         ]
 
     def maximal(self) -> list[IntArray]:
-        """Known patterns (P, I) by class that are not below another one."""
+        """Return, by class, the stored patterns (P, I) that no other stored one contains."""
         tables = ([*known.values()] for known in self.patterns)
         return [_maximal(np.array(rows, np.int64).reshape(-1, len(self.most))) for rows in tables]
 
 
 def _maximal(rows: IntArray) -> IntArray:
-    """Drop the rows of (P, I), all different, that are below another one."""
+    """Drop the rows of (P, I), all different, that are at most another row in every entry."""
     is_below = (rows[:, None] <= rows).all(axis=2)
     maximal: IntArray = rows[is_below.sum(axis=1) == 1]
     return maximal
@@ -189,28 +189,28 @@ VIOLATED = 1e-6  # relative excess from which a known cut counts as violated
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """``weights @ counts <= 1`` for the counts of every slot."""
+    """A valid inequality for any slot: ``weights @ counts <= 1`` for all counts (I,) that fit."""
 
     weights: FloatArray
 
     def is_violated(self, counts: FloatArray) -> bool:
-        """Return whether counts (I,) violate it."""
+        """Return whether counts (I,) violate this cut by more than the tolerance."""
         return bool(self.weights @ counts > 1.0 + VIOLATED)
 
 
 class CutGenerator:
-    """Finds cuts for the servers of one group."""
+    """Finds cuts on the counts of one group, by column generation over patterns of servers."""
 
     def __init__(self, pool: PatternPool, deep: float = DEEP) -> None:
         self.pool, self.deep = pool, deep
 
     @classmethod
     def of(cls, capacity: FloatArray, demand: FloatArray, most: IntArray) -> CutGenerator:
-        """For servers (S, R), in no more classes than the parameters say."""
+        """Make a generator for servers (S, R), in at most `MOST_CLASSES` classes."""
         return cls(PatternPool(*classes(capacity, MOST_CLASSES), demand, most))
 
     def separate(self, counts: FloatArray, budget: Budget) -> Cut | None:
-        """A cut that `counts` (I,) violate clearly; None if there is none, or no time."""
+        """Return a cut that `counts` (I,) clearly violate; None if none was found in time."""
         if not (counts > FEWEST).any():
             return None
         cut = self._deepest(counts, self.deep, ROUNDS, budget)
@@ -219,14 +219,14 @@ class CutGenerator:
         return self._lift(cut, counts, budget)
 
     def covering(self, counts: IntArray, budget: Budget) -> list[IntArray]:
-        """Patterns (P, I) by class that cover `counts` (I,) by fractions, as far as any do."""
+        """Return patterns (P, I) by class that cover `counts` (I,) in fractions, if any do."""
         # the search for a cut leaves the patterns that it has met in the pool
         if counts.any():
             self._deepest(counts.astype(float), self.deep, ROUNDS, budget)
         return self.pool.maximal()
 
     def _lift(self, cut: Cut, counts: FloatArray, budget: Budget) -> Cut:
-        """`cut`, or one as deep that has weights for items that `counts` have none of."""
+        """Return `cut`, or another deep one with weights also for items absent from `counts`."""
         # The search gives no weight to items that are absent: a trace of them is added to the
         # counts, too little to change the cut, enough for a weight.
         pool = self.pool
@@ -243,7 +243,7 @@ class CutGenerator:
         return cut if lifted is None or lifted.weights @ counts < least else lifted
 
     def _deepest(self, counts: FloatArray, enough: float, most: int, budget: Budget) -> Cut | None:
-        """The cut that `counts` (I,) violate most, or a share `enough` of that, if they do."""
+        """Return a cut that `counts` violate, deep `enough`, in `most` knapsack rounds, or None."""
         pool = self.pool
         items = np.flatnonzero(counts > FEWEST)
         lp = self._covering_lp(items, counts)
@@ -277,13 +277,13 @@ class CutGenerator:
         return Cut(weights / best) if best > 0 else None
 
     def _is_deep(self, right_hand_side: float, least: float, enough: float) -> bool:
-        """Return whether no cut is much deeper than one of this right-hand side, >= `least`."""
+        """Return whether a right-hand side is `enough` of the way from 1 to its lower bound."""
         is_best = right_hand_side - least <= CLEAR / 10
         is_clear = right_hand_side < 1.0 - CLEAR
         return is_best or (is_clear and 1.0 - right_hand_side >= enough * (1.0 - least))
 
     def _covering_lp(self, items: IntArray, counts: FloatArray) -> ColumnLp:
-        """``max delta``: patterns that cover delta times the counts, rows of items then classes."""
+        """Make the LP ``max delta``: patterns cover delta times `counts`; rows: items, classes."""
         lp = ColumnLp([*np.zeros(items.size), *self.pool.number.astype(float)])
         lp.add_columns([LpColumn(1.0, np.arange(items.size), counts[items])])
         lp.add_table(_table(items, [list(known.values()) for known in self.pool.patterns]))
@@ -291,7 +291,7 @@ class CutGenerator:
 
 
 def _table(items: IntArray, patterns: list[list[IntArray]]) -> FloatArray:
-    """Columns of servers filled with patterns, by class; rows of the items, then of the classes."""
+    """Return columns of servers filled with patterns, by class; rows of items, then of classes."""
     rows: list[FloatArray] = []
     for k, known in enumerate(patterns):
         distinct = {row.tobytes(): row for row in (full[items] for full in known)}

@@ -55,17 +55,17 @@ class Row(NamedTuple):
 
 
 def at_least(terms: Mapping[int, float], lower: float = 0.0) -> Row:
-    """A row with a lower limit."""
+    """Return the row that bounds a sum of terms from below."""
     return Row(terms, lower, np.inf)
 
 
 def at_most(terms: Mapping[int, float], upper: float = 0.0) -> Row:
-    """A row with an upper limit."""
+    """Return the row that bounds a sum of terms from above."""
     return Row(terms, -np.inf, upper)
 
 
 def as_arrays(rows: Sequence[Row], first: int = 0) -> RowArrays:
-    """Rows as arrays; the variable with the number `first` becomes number 0."""
+    """Convert rows to arrays; the variable with the number `first` becomes number 0."""
     lengths = [len(row.terms) for row in rows]
     columns = [column - first for row in rows for column in row.terms]
     return RowArrays(
@@ -92,7 +92,7 @@ class PeriodPart:
 
     @property
     def admitted(self) -> list[int]:
-        """The variables of which one is 1 if it runs: it completes in this period, or leaves it."""
+        """Variables of which one is 1 if the job runs: it completes in the period, or leaves it."""
         ends = (*[*self.done.values()][-1:], self.leaves)
         return [column for column in ends if column is not None]
 
@@ -107,7 +107,7 @@ class PeriodPart:
 
 
 def utility_steps(utility: Mapping[int, float], step: float) -> dict[int, float]:
-    """Completions that count as one, within `step` of the best: last slot and first utility."""
+    """Merge completions that differ by `step` of the best or less: {last slot: first utility}."""
     steps: dict[int, float] = {}
     allowed, value = step * max(utility.values()), 0.0
     last = None
@@ -127,7 +127,7 @@ def ps_a_worker(c: JobVariables) -> float:
 
 
 def rows_of(c: JobVariables, part: PeriodPart, most_taken: float) -> list[Row]:
-    """The rows of a job in one period."""
+    """Return the rows of a job in one period; `most_taken` bounds the work that it takes along."""
     parallel, work = float(c.parallel), float(c.work)
     chain = list(part.done.values())
     rows = [at_least({b: 1.0, a: -1.0}) for a, b in itertools.pairwise(chain)]
@@ -199,14 +199,14 @@ class PeriodModel:
         return len(self._names)
 
     def whole(self) -> ArrayModel:
-        """All periods together with their links, which are its first rows."""
+        """Return the model of all periods; the rows of the links come first."""
         links = [at_most({later: 1.0, earlier: -1.0}) for later, earlier in self.links]
         numbers = range(len(self.periods))
         rows = [*links, *(row for number in numbers for row in self._rows_of(number))]
         return self._model(0, self.size, np.array(self._costs), rows)
 
     def period(self, number: int, prices: FloatArray) -> ArrayModel:
-        """Model of one period: prices charge work brought into it, and pay for work passed on."""
+        """Return a period's model: `prices` charge work brought in, and pay for work passed on."""
         costs = np.array(self._costs)
         for (later, earlier), price in zip(self.links, prices.tolist(), strict=True):
             costs[later] -= price
@@ -221,18 +221,18 @@ class PeriodModel:
         return [*self._rows[number], *cuts]
 
     def columns(self, number: int) -> tuple[int, int]:
-        """The first variable of a period, and the first one after it."""
+        """Return the number of a period's first variable, and of the first one after it."""
         return (self._ends[number - 1] if number else 0), self._ends[number]
 
     def counts(self, values: FloatArray) -> FloatArray:
-        """Workers (I, T) in a solution."""
+        """Return the workers (I, T) of each job in a solution."""
         counts = np.zeros((len(self.master.jobs), self.master.arrays.horizon))
         for part in (part for parts in self.parts for part in parts):
             counts[part.job, list(part.workers)] = values[list(part.workers.values())]
         return counts
 
     def units(self, group: str, counts: FloatArray) -> FloatArray:
-        """Units of a group for workers (I,) in a slot: the workers, or their parameter servers."""
+        """Return the units of a group for workers `counts` (I,): these, or parameter servers."""
         return counts * self.ratios if group == "ps" else counts
 
     def keep_cuts(self, values: FloatArray) -> int:
@@ -247,14 +247,14 @@ class PeriodModel:
         return len(self._placed) - number_before
 
     def _place(self, number: int, group: str, k: int, slot: int) -> None:
-        """Add the row of a cut for a slot, unless it is there."""
+        """Add the row of the master's cut `k` for a slot, unless it has been added before."""
         if (group, k, slot) not in self._placed:
             row = self._cut_row(number, group, k, slot)
             self._placed[group, k, slot] = row
             self.new.append(row)
 
     def _cut_row(self, number: int, group: str, k: int, slot: int) -> Row:
-        """The row of a cut in a slot of a period."""
+        """Return the row of a cut of the master in a slot of a period."""
         weights = self.master.cuts[group][k].weights * (self.ratios if group == "ps" else 1.0)
         terms = {
             part.workers[slot]: float(weights[part.job])
@@ -266,7 +266,7 @@ class PeriodModel:
     def _part(
         self, i: int, period: range, steps: Mapping[int, float], before: PeriodPart | None
     ) -> PeriodPart | None:
-        """The part of a job in a period, with its rows; None if it cannot run there."""
+        """Make the variables and rows of a job in a period; None if it cannot run there."""
         c, last = self.master.jobs[i], max(steps)
         slots = range(max(period.start, c.job.arrival), min(period.stop, last + 1))
         if not slots:
@@ -300,7 +300,7 @@ class PeriodModel:
         return part
 
     def _one_form(self) -> Iterator[Row]:
-        """Rows of the last period by which jobs that arrive in it run in one form at most."""
+        """Yield rows of the last period: a job that arrives in it runs in one form at most."""
         first: dict[int, list[PeriodPart]] = {}
         for part in self.parts[-1]:
             if part.enters is None:
@@ -311,7 +311,7 @@ class PeriodModel:
                 yield at_most({column: 1.0 for own in terms for column in own}, 1.0)
 
     def _variable(self, name: str, most: float, cost: float = 0.0, *, whole: bool = False) -> int:
-        """A new variable from 0 to `most`."""
+        """Add a variable from 0 to `most` with the objective's `cost`; return its number."""
         self._names.append(name)
         self._most.append(most)
         self._costs.append(cost)
@@ -319,7 +319,7 @@ class PeriodModel:
         return len(self._names) - 1
 
     def _model(self, first: int, end: int, costs: FloatArray, rows: list[Row]) -> ArrayModel:
-        """The variables from `first` to before `end`, with rows over them alone."""
+        """Return the model of the variables from `first` to before `end`, with only these rows."""
         return ArrayModel(
             self._names[first:end],
             costs,
@@ -337,7 +337,7 @@ SOME = 1e-6  # a smaller part of a completion is only HiGHS's rounding
 
 
 def keep_rates(model: PeriodModel, values: FloatArray) -> int:
-    """Add the rows that a solution of all periods breaks clearly; return how many."""
+    """Add the rate rows (`rate_row`) that a solution breaks clearly; return how many."""
     broken = [
         (number, row)
         for number, parts in enumerate(model.parts)
@@ -350,7 +350,7 @@ def keep_rates(model: PeriodModel, values: FloatArray) -> int:
 
 
 def broken_rates(c: JobVariables, part: PeriodPart, values: FloatArray) -> Iterator[Row]:
-    """The rows of one part that a solution breaks clearly."""
+    """Yield the rate rows (`rate_row`) of one part that a solution breaks clearly."""
     previous = 0.0
     for slot, done in part.done.items():
         completed = float(values[done])
@@ -411,7 +411,7 @@ SAFETY = 1e-9  # relative, on top of bounds, for rounding in sums
 
 
 class PeriodBound:
-    """Lowers the bound of a long horizon, round by round."""
+    """Lowers the bound of a horizon split into periods of about `slots` slots, round by round."""
 
     def __init__(
         self,
@@ -431,12 +431,12 @@ class PeriodBound:
         self._begin()
 
     def _begin(self) -> None:
-        """Reset the bounds of the periods, which hold at the prices of before."""
+        """Discard the bounds of the periods, because the prices of the links have changed."""
         self._bounds = [math.inf] * len(self.model.periods)
         self._has_news = [True] * len(self.model.periods)  # since the period was solved
 
     def relax(self, budget: Budget) -> None:
-        """Solve the linear relaxation repeatedly, and cut off violated rows and cuts."""
+        """Solve the linear relaxation repeatedly, and add the rate rows and cuts it violates."""
         self.best.state.enter(Phase.CUTTING_PLANES)
         bounds = list[float]()
         slots = range(self.model.master.arrays.horizon)
@@ -478,7 +478,7 @@ class PeriodBound:
         self.is_settled = not (is_worth_it and any(self._has_news))
 
     def _solved(self, number: int, budget: Budget) -> Solution:
-        """One period as a MILP; the values of a solution are in the order of the variables."""
+        """Solve one period as a MILP; the solution's values are in the order of its variables."""
         difference = max(0.0, self.best.state.bound - self.best.value)
         return highs.solve(
             self.model.period(number, self.prices),
@@ -490,7 +490,7 @@ class PeriodBound:
         ).uninterrupted()
 
     def _solve_relaxation(self, budget: Budget) -> FloatArray | None:
-        """A solution of the linear relaxation that keeps all known cuts; None without time."""
+        """Return values of the linear relaxation with all stored cuts; None if time is up."""
         while True:
             rows = as_arrays(self.model.new)
             self.model.new.clear()
@@ -507,7 +507,7 @@ class PeriodBound:
                 return values
 
     def _cut(self, values: FloatArray, slots: Collection[int], budget: Budget) -> int:
-        """Look for cuts that a solution breaks in these slots; return how many it breaks."""
+        """Find and add cuts that a solution breaks in these slots; return how many it breaks."""
         counts = self.model.counts(values)
         cuts = self.model.master.cuts
         broken = 0
@@ -521,7 +521,7 @@ class PeriodBound:
 
 
 def split(horizon: int, slots: int) -> list[range]:
-    """Split into periods of about this number of slots, as equal as possible, at least two."""
+    """Split `horizon` into at least two periods of about `slots` slots, as equal as possible."""
     number = max(2, round(horizon / slots))
     ends = [round(k * horizon / number) for k in range(number + 1)]
     return [range(*pair) for pair in pairwise(ends) if pair[0] < pair[1]]

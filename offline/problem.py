@@ -41,7 +41,7 @@ class Method(ABC, Generic[P]):
 
     @abstractmethod
     def solve(self, problem: OfflineProblem, stop: Budget, rng: np.random.Generator) -> Status:
-        """Solve until nothing of `stop` is left or optimality is proven; why it ended."""
+        """Solve until `stop` is spent or optimality is proven; return why the solve ended."""
 
     def assist(
         self, problem: OfflineProblem, stop: Budget, rng: np.random.Generator, partner: Partner
@@ -53,7 +53,7 @@ class Method(ABC, Generic[P]):
 def checked_params(
     method: str, kind: type[Params], params: Params | Mapping[str, Any] | None
 ) -> Params:
-    """Parameters as users give them to a method, as an object of `kind`."""
+    """Return parameters, as users give them to a method, as an object of `kind`."""
     if params is None:
         return kind()
     if isinstance(params, Mapping):
@@ -65,6 +65,6 @@ def checked_params(
 
 
 def seed_of(rng: np.random.Generator) -> int:
-    """The seed that a generator was made with, for solvers and processes that draw themselves."""
+    """Return the seed that `rng` was made with, for solvers and processes with own generators."""
     sequence = cast("np.random.SeedSequence", rng.bit_generator.seed_seq)
     return int(cast("int", sequence.entropy))

@@ -47,13 +47,13 @@ class Partner:
         self._send((kind, content))
 
     def on(self, kind: str, take: Callable[[Any], None]) -> None:
-        """Register `take` as the receiver of a kind of message; earlier messages come first."""
+        """Register `take` as the receiver of a kind of message, also of those received before."""
         self._takers[kind] = take
         for content in self._waiting.pop(kind, ()):
             take(content)
 
     def hear(self, source: IO[bytes]) -> None:
-        """Keep each message until the other process ends, in a thread."""
+        """Read messages from `source` into the inbox until the other process ends; in a thread."""
         try:
             while True:
                 self.inbox.put(pickle.load(source))
@@ -64,12 +64,12 @@ class Partner:
             self.inbox.put(("error", f"expected a message: {error}"))
 
     def listen(self) -> None:
-        """Give the messages that arrived since the last call to their receivers."""
+        """Pass the messages in the inbox to their receivers."""
         while not (self.is_over or self.inbox.empty()):
             self.pass_on(self.inbox.get())
 
     def pass_on(self, message: Message) -> None:
-        """Give a message to the receiver of its kind, now or when it registers."""
+        """Pass a message to the receiver of its kind, or store it until one is registered."""
         kind, content = message
         if kind in self._takers:
             self._takers[kind](content)
@@ -79,7 +79,7 @@ class Partner:
 
 
 def write(message: object, sink: IO[bytes]) -> None:
-    """Send what the other end of a pipe reads with `pickle.load`."""
+    """Pickle a message into a pipe, whose other end reads it with `pickle.load`."""
     pickle.dump(message, sink)
     sink.flush()
 
@@ -88,7 +88,7 @@ CLEARLY = 1e-5  # relative: a bound that is lower by less is not told, unless it
 
 
 class StateExchange:
-    """Exchange of schedules and bounds between two processes, which begin with the same ones."""
+    """Exchange of schedules and bounds with another process, which has `known` at the start."""
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ class StateExchange:
         partner.on("bound", self._take_bound)
 
     def report(self, _: SolveProgress | None = None) -> None:
-        """Send a lower bound, or better schedules, that the other process does not know."""
+        """Send the bound if it fell clearly, and schedules that the other process lacks."""
         state = self.state
         if state.bound < self._sent_bound * (1 if state.is_proven else 1 - CLEARLY):
             self._sent_bound = state.bound
@@ -156,7 +156,7 @@ class ProcessTask:
 
 
 class Helper:
-    """Works on a task in a process of its own; a context manager."""
+    """Context manager: a second process that works on `task` and exchanges results with `state`."""
 
     def __init__(self, instance: Instance, state: SolveState, task: ProcessTask) -> None:
         self.instance, self.state, self.task = instance, state, task
@@ -172,7 +172,7 @@ class Helper:
 
     @property
     def is_working(self) -> bool:
-        """Whether its process still runs."""
+        """Whether the second process was started and still works on its task."""
         return self.process is not None and not self.partner.is_over
 
     def __enter__(self) -> Helper:
@@ -196,7 +196,7 @@ class Helper:
             self._exchange.report()
 
     def close(self) -> None:
-        """End the process, if there is one; afterwards there is none."""
+        """Kill the second process, if there is one, and end its threads and pipes."""
         self.partner.is_over = True
         process = self.process
         if process is None:
@@ -229,7 +229,7 @@ class Helper:
             thread.start()
 
     def _with_what_is_known(self) -> ProcessTask:
-        """The task with the instance, schedules, bound and time at this moment."""
+        """Return the task with the present instance, schedules, bound and seconds left."""
         state, budget = self.state, self.state.budget
         # not `budget.left`, which calls `listen`, and that is what this is called by
         seconds = None if budget.limit is None else max(0.0, budget.limit - budget.elapsed)
@@ -247,7 +247,7 @@ class Helper:
             self._outbox.put(message)
 
     def _write(self, sink: IO[bytes]) -> None:
-        """Send the queued messages until the end, in a thread."""
+        """Write the queued messages into `sink` until None is in the queue; in a thread."""
         # it may end before it has read everything; its exit code will be told
         with suppress(BrokenPipeError):
             for message in iter(self._outbox.get, None):
@@ -271,7 +271,7 @@ class Helper:
 
 
 def _start_process() -> subprocess.Popen[bytes]:
-    """Start the process: it imports from where this one does, and does not hear of Ctrl-C."""
+    """Start the process, with the import paths of this one and out of reach of Ctrl-C."""
     # Not `concurrent.futures`: the workers that it spawns run the user's script once more, which
     # would solve again if it has no main guard.
     places = [os.path.abspath(place) for place in sys.path]

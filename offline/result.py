@@ -42,7 +42,7 @@ class Milestone:
 
     @property
     def gap(self) -> float:
-        """Relative gap of the two; infinite without a solution."""
+        """Relative gap of objective and upper bound; infinite without an objective."""
         return relative_gap(self.objective, self.upper_bound)
 
     def to_dict(self) -> dict[str, float | None]:
@@ -84,13 +84,13 @@ class OfflineResult(Summarised):
     seconds : float
         Wall-clock time taken.
     parameters : mapping of str to plain data
-        What the method was told, with all that steers it under "params", and the solver it used.
+        Options of the solve, the parameters of the method under "params", and the solver's version.
     version : str
         Version of this package.
     objective_by, bound_by : str
         Which part of the method found `schedules`, and which proved `upper_bound`.
     history : tuple of Milestone
-        How the two came closer, oldest first; measured, so not part of equality.
+        Objective and bound over time, oldest first; measured, so not part of equality.
 
     Examples
     --------
@@ -118,12 +118,12 @@ class OfflineResult(Summarised):
         return relative_gap(self.objective, self.upper_bound)
 
     def gap_at(self, seconds: float) -> float:
-        """The gap that was left after `seconds`, to a hundredth of that; inf before the first."""
+        """Return the gap after `seconds`, exact to 1% of that time; inf before any milestone."""
         passed = [milestone.gap for milestone in self.history if milestone.seconds <= seconds]
         return passed[-1] if passed else math.inf
 
     def summary(self) -> tuple[str, Facts]:
-        """Objective, proof, and the methods that found them."""
+        """Status, objective, bound, gap, number of admitted jobs, method and seconds."""
         return "OfflineResult", [
             ("status", str(self.status)),
             ("objective", short(self.objective)),

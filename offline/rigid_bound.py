@@ -67,7 +67,7 @@ def rigid_mean_bound(
 
 
 def busy_periods(arrivals: FloatArray, seconds: FloatArray) -> Iterator[slice]:
-    """Jobs that arrive while the fluid machine is busy with those before them."""
+    """Yield a slice of the jobs, sorted by arrival, for each busy period of the fluid machine."""
     before = np.concatenate([[0.0], np.cumsum(seconds)[:-1]])
     # It is idle where more time has passed than there was work for: a new record of the difference.
     idle = arrivals - before
@@ -77,7 +77,7 @@ def busy_periods(arrivals: FloatArray, seconds: FloatArray) -> Iterator[slice]:
 
 
 def _of_period(arrivals: FloatArray, lasts: FloatArray, wide: FloatArray, total: float) -> float:
-    """The bound on the sum of the times of the jobs of one busy period."""
+    """Return the bound on the sum of times to completion of the jobs of one busy period."""
     least = math.fsum(lasts)
     if held_at_most(arrivals, lasts, wide) <= total:
         return least  # each job may run from its arrival on
@@ -93,7 +93,7 @@ def _of_period(arrivals: FloatArray, lasts: FloatArray, wide: FloatArray, total:
 
 
 def held_at_most(arrivals: FloatArray, lasts: FloatArray, wide: FloatArray) -> float:
-    """Most GPUs held at one time if each job runs from its arrival on."""
+    """Return the most GPUs held at one time if each job runs from its arrival on."""
     times = np.concatenate([arrivals + lasts, arrivals])
     changes = np.concatenate([-wide, wide])
     order = np.argsort(times, kind="stable")  # at one time, ends are before arrivals
@@ -121,7 +121,7 @@ def _prices(
 
 
 def _least_work_first(arrivals: list[float], seconds: list[float]) -> tuple[FloatArray, IntArray]:
-    """Schedule of a fluid machine that is never idle: lengths of time, and jobs."""
+    """Return how long, and which job, the fluid machine works in turn, least work first."""
     waiting: list[tuple[float, int]] = []
     remaining, lengths, jobs = list(seconds), [], []
     now = 0.0
@@ -152,7 +152,7 @@ def _search_prices(
     edges: FloatArray,
     prices: FloatArray,
 ) -> FloatArray:
-    """Prices that never rise, at which the dual value of a part of the jobs is large."""
+    """Return prices that never rise, at which the dual value of a sample of jobs is large."""
     count = min(len(arrivals), SEARCHED)
     part = spread_by_work(lasts, wide, count)
     arrival, last, width = arrivals[part, None], lasts[part, None], wide[part, None]
@@ -181,7 +181,7 @@ def _search_prices(
 
 
 def _starts(arrival: FloatArray, last: FloatArray, edges: FloatArray) -> FloatArray:
-    """Starts at an edge, or at which a job ends at an edge: costs are linear between these."""
+    """Return starts of each job, at edges or ending there: costs are linear between these."""
     starts = np.concatenate([arrival, np.broadcast_to(edges, (len(arrival), len(edges)))], axis=1)
     begins: FloatArray = np.maximum(np.concatenate([starts, edges - last], axis=1), arrival)
     return begins
@@ -195,7 +195,7 @@ def _dual_value(
     edges: FloatArray,
     prices: FloatArray,
 ) -> float:
-    """The largest dual value among multiples of the prices."""
+    """Return the largest dual value (item 3 above) among `MULTIPLES` of the prices."""
     paid = np.concatenate([[0.0], np.cumsum(prices * np.diff(edges))])  # up to each edge
     factors = np.array(MULTIPLES)
     values = -factors * total * paid[-1]

@@ -89,7 +89,7 @@ class _Period:
         self._seconds = length / STEPS
 
     def value(self, prices: FloatArray) -> float:
-        """The bound at these prices."""
+        """Return the bound on the utility of the period's jobs at these prices."""
         places = np.arange(len(self._arrivals))
         return math.fsum([self._paid(prices), *(gain for gain, _ in self._gains(places, prices))])
 
@@ -97,7 +97,7 @@ class _Period:
         return self._total * self._seconds * math.fsum(prices)
 
     def search_prices(self, count: int) -> FloatArray:
-        """Search prices with a small bound, on a sample of `count` jobs."""
+        """Return prices at which the bound on a sample of `count` jobs is small."""
         chosen = spread_by_work(self._lasts, self._wide, count)
         # A part of the jobs has as large a part of the GPU-seconds.
         scale = len(self._arrivals) / count
@@ -124,7 +124,7 @@ class _Period:
         return least[1]
 
     def _gains(self, places: IntArray, prices: FloatArray) -> list[tuple[float, FloatArray]]:
-        """By parts of the jobs: their largest gains, and the GPU-seconds they take per step."""
+        """Return, for parts of the jobs, total gain and the GPU-seconds used in each step."""
         size = max(1, AT_ONCE // (STEPS + 1) ** 2)
         parts = (places[k : k + size] for k in range(0, len(places), size))
         return [self._gain(part, prices) for part in parts]

@@ -44,7 +44,7 @@ LONG_COUNTS = 5_000_000
 
 
 def chosen_by_size(params: AutoParams, instance: Instance, stop: Stop) -> Method[Any]:
-    """Choose by the size of the instance and by the time that the solve has."""
+    """Return the method for an instance of this size and a solve with these limits."""
     arrays = OfflineArrays.of(instance)
     size = compact_size(arrays)
     counts = sum((instance.horizon - form.arrival) ** 2 for form in arrays.forms)
@@ -90,7 +90,7 @@ def solve(
     seed : int
         Seed of every random choice, those of HiGHS included.
     params : Params or mapping, optional
-        What steers the method: `CompactParams`, `BendersParams`, `ConfigurationParams`,
+        Parameters of the method: `CompactParams`, `BendersParams`, `ConfigurationParams`,
         `EnumerationParams` or `AutoParams`, or the same as plain data, as in
         ``result.parameters["params"]``.
     warm_start : WarmStart or mapping of str to Schedule, optional
@@ -162,7 +162,7 @@ def solve(
 
 
 def params_of(method: str) -> type[Params]:
-    """Class of the parameters of a method, by its name."""
+    """Return the class of the parameters of a method, by the method's name."""
     return AutoParams if method == AUTO else METHOD_BY_NAME[method].kind
 
 

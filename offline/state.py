@@ -141,7 +141,7 @@ class SolveState:
             self._note()
 
     def record_progress(self, progress: SolveProgress) -> None:
-        """Report the progress of a running solver; only `record_solution` makes it count."""
+        """Record a running solver's bound, and report its value, which is no incumbent yet."""
         # The time of a report depends on the machine: a result that must repeat leaves it out.
         if self.budget.is_repeatable:
             self._report()
@@ -169,7 +169,7 @@ class SolveState:
 
     @contextmanager
     def in_time(self) -> Iterator[None]:
-        """Leave a block for which there is no time, and note which step would take too long."""
+        """Suppress `OutOfTimeError` in the block, and note which step it has skipped."""
         try:
             yield
         except OutOfTimeError as late:
@@ -209,7 +209,7 @@ class SolveState:
             raise SolverError(f"{text}; a schedule is worth {known:.9g}")
 
     def _shown_bound(self) -> float:
-        """The bound as others see it: not below the best schedules, as in the result."""
+        """Return the bound, but not below the incumbent, as results and progress state it."""
         return max(self.bound, -math.inf if self.incumbent is None else self.incumbent)
 
     def _value(self) -> float | None:
@@ -253,7 +253,7 @@ class OnlinePrices(Summarised):
     worker, ps : (T, H, R) and (T, K, R) float arrays
         OASiS's final prices, utility per unit of resource.
     schedules : mapping of str to Schedule
-        What it has admitted at these prices, by job id.
+        The schedules that OASiS has admitted at these prices, by job id.
 
     Examples
     --------
@@ -282,10 +282,10 @@ class WarmStart(Summarised):
     schedules : mapping of str to Schedule
         A feasible solution by job id; the result is never worse.
     prices : OnlinePrices, optional
-        Of an online run of the same instance. A method that starts from prices makes this run
-        itself if they are missing.
+        Prices of an online run of the same instance. A method that starts from prices makes this
+        run itself if they are missing.
     source : Phase
-        Who gets the credit for `schedules`.
+        The phase to which a result ascribes `schedules`.
     value : float, optional
         Total utility of `schedules`, where `oasis.verify` has computed it already; a solve verifies
         schedules without one before it begins, and all schedules when it ends.
@@ -319,7 +319,7 @@ Start = WarmStart | Mapping[str, Schedule] | None
 def warm_start_of(
     instance: Instance, warm: Start, state: SolveState, *, needs_prices: bool
 ) -> WarmStart:
-    """The start that was given, completed by the one run of OASiS that it takes, if any."""
+    """Return `warm` as a `WarmStart`; run OASiS if it is None, or lacks prices that are needed."""
     if warm is None:
         return decide(instance, state, lambda: OASiS.from_instance(instance))[1]
     start = warm if isinstance(warm, WarmStart) else WarmStart(warm)
@@ -335,7 +335,7 @@ def decide(
     make: Callable[[], OASiS],
     on_decision: Callable[[Decision], None] | None = None,
 ) -> tuple[Run, WarmStart]:
-    """Run the scheduler that `make` makes, and record its schedules in `state`."""
+    """Run the scheduler from `make` and record its schedules in `state`; return run and start."""
     state.enter(Phase.ONLINE)
     state.record_bound(trivial_bound(instance), Phase.TRIVIAL)
     decided: dict[str, Schedule] = {}
@@ -368,7 +368,7 @@ def conclude(
     method: str,
     parameters: Mapping[str, Any],
 ) -> OfflineResult:
-    """Do `work`, which reports to `state`; return the result so far, whatever ends it."""
+    """Call `work`, which solves and reports to `state`; return the result, whatever ends it."""
     try:
         state.record_bound(trivial_bound(instance), Phase.TRIVIAL)
         status = None

@@ -38,7 +38,7 @@ TASKS: Mapping[str, type[Method[Any]]] = {
 
 
 class Child:
-    """Works on one task, and writes a message whenever it learns something."""
+    """The second process's work on one task; it sends messages with what it finds."""
 
     def __init__(self, task: ProcessTask, send: Callable[[Message], None]) -> None:
         self.instance, self.bound = instance_from_dict(task.instance), task.bound
@@ -52,7 +52,7 @@ class Child:
         self.state.budget.stopping.listen = self.partner.listen
 
     def run(self) -> None:
-        """Do the work; the last message has the status or the error."""
+        """Work on the task; send the status or the error as the last message."""
         known = self.start.schedules
         try:
             self.state.record_solution(verify(self.instance, known), known, self.start.source)
@@ -71,13 +71,13 @@ class Child:
 
 
 def _hear(partner: Partner, source: IO[bytes]) -> None:
-    """End the process once the program that started it has closed the pipe."""
+    """Read messages until the other end of the pipe is closed, then end this process."""
     partner.hear(source)
     os._exit(0)
 
 
 def main() -> None:
-    """Work on the task that is read first."""
+    """Read a task from standard input, and work on it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started it decides
     # What solvers print goes elsewhere: messages are alone in their pipe.
     sink = os.fdopen(os.dup(1), "wb")

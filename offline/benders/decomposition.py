@@ -56,7 +56,7 @@ class Parts(NamedTuple):
         rng: np.random.Generator,
         params: BendersParams,
     ) -> Parts:
-        """Make them for a problem, with these prices and schedules to start from."""
+        """Make the parts for a problem; `best` has the schedules to start from, `duals` prices."""
         model = CountModel(arrays, best.state.budget)
         separation = Separation(model)
         shared = model, separation, best, duals, rng
@@ -121,7 +121,7 @@ LEVELS = (
 
 
 class Decomposition:
-    """A solve by masters and subproblems."""
+    """A solve by Benders decomposition: masters in turn, cuts, and searches for schedules."""
 
     def __init__(self, parts: Parts, params: BendersParams, stop: Budget) -> None:
         self.parts, self.params, self.budget = parts, params, stop
@@ -136,11 +136,11 @@ class Decomposition:
 
     @property
     def is_done(self) -> bool:
-        """Whether the time is used up or the optimum is proven."""
+        """Whether the budget is spent or the optimum is proven."""
         return self.budget.passed or self.best.is_proven
 
     def run(self, helper: Helper | None = None) -> Status:
-        """Solve until the optimum is proven or the budget spent; return why it ended."""
+        """Solve and return why it ended; `helper` is a second process that finds schedules."""
         self._helper = helper
         if helper is not None:
             self.separation.share(helper.partner)
@@ -165,7 +165,7 @@ class Decomposition:
         return self._helper is not None and self._helper.is_working
 
     def cut_the_relaxation(self) -> Mapping[str, float]:
-        """Solve the master's relaxation repeatedly, and cut off counts that cannot be placed."""
+        """Add violated cuts to the master's relaxation; return its last solution, or {}."""
         self.state.enter(Phase.CUTTING_PLANES)
         budget = self.budget.share(ROOT_SHARE)
         relaxation = Relaxation(self.model.read())
@@ -190,7 +190,7 @@ class Decomposition:
         return values
 
     def bound_by_periods(self) -> None:
-        """Lower the bound of a long horizon period by period."""
+        """Lower the bound of a long horizon by rounds over periods, until they do not pay."""
         periods = PeriodBound(self.model, self.separation, self.best, self.params.period)
         periods.relax(self.budget.share(PERIODS_SHARE))
         while not (self.is_done or periods.is_settled):
@@ -224,7 +224,7 @@ class Decomposition:
         self._tolerance = 0.0
 
     def _master_and_meanwhile(self, tolerance: float) -> Solution:
-        """Solve a master, and look for schedules as long as it runs or that pays."""
+        """Solve a master (`tolerance` as in `_start`) beside searches; return its solution."""
         limit = self.budget.limit or 0.0
         is_last = self.budget.left < LAST_SHARE * limit
         part = self.budget.share(1.0 if is_last else MASTER_SHARE)
@@ -247,7 +247,7 @@ class Decomposition:
         return solution
 
     def _take_a_turn(self, budget: Budget) -> None:
-        """Search for schedules after a master: a limit in work forbids a search during it."""
+        """Search for schedules until `budget` is spent, to make up for none during a master."""
         while not (budget.passed or self.is_done):
             self.look_around()
 
@@ -261,7 +261,7 @@ class Decomposition:
         return self.primal.search(near, budget)
 
     def try_whole(self) -> None:
-        """Try the best integer plans in turn, as long as that is quick."""
+        """Solve masters in whole counts and place their plans, within a share of the budget."""
         budget = self.budget.share(WHOLE_SHARE).within(WHOLE_LIMIT)
         self._level = len(LEVELS) - 1
         while not (budget.passed or self.is_done):
@@ -272,7 +272,7 @@ class Decomposition:
         self._level = 0
 
     def _place(self, solution: Solution, budget: Budget) -> None:
-        """Place a plan of whole counts; forbid the counts that do not fit."""
+        """Place a master's plan of whole counts; cut off or forbid counts that do not fit."""
         plan = self.model.schedules_of(solution.values)
         slots = range(self.model.arrays.horizon)
         misfits = self.primal.place(plan, budget, math.inf)
@@ -287,14 +287,14 @@ class Decomposition:
             self.primal.place(plan, budget)
 
     def look_around(self) -> float:
-        """Search from the best schedules; return the share of the open interval that it closed."""
+        """Search for better schedules once; return the share of the gap that this closed."""
         self.best.catch_up()
         before = self.best.value
         self.parts.searches.search(self.budget.within(self.params.patch_limit))
         return (self.best.value - before) / max(self.state.bound - before, 1e-300)
 
     def refine(self, solution: Solution, budget: Budget) -> int:
-        """Cut off violated cuts close to the last plan, with fractional counts; return how many."""
+        """Solve for plans in fractions near the last one, adding cuts; return how many cuts."""
         self.state.enter(Phase.CUTS_AROUND_PLAN)
         self.model.require(pulp.LpContinuous, pulp.LpContinuous)
         bounds = [math.inf] * REFINE_ROUNDS
@@ -310,7 +310,7 @@ class Decomposition:
         return cuts
 
     def _start(self, tolerance: float, budget: Budget) -> RunningSolve:
-        """Start the master as a MILP; `tolerance` is the share of the interval that may remain."""
+        """Start the master as a MILP; it may stop at the share `tolerance` of the open gap."""
         level = LEVELS[self._level]
         self.state.enter(level.phase)
         self.best.catch_up()
@@ -325,7 +325,7 @@ class Decomposition:
         )
 
     def _finish(self, master: RunningSolve) -> Solution:
-        """Wait for the master and return its solution; its bound holds for the instance."""
+        """Await the master, or stop it if the solve is over; record and return the outcome."""
         self.state.enter(LEVELS[self._level].phase)
         is_stopped = self.is_done
         if is_stopped:
@@ -340,7 +340,7 @@ class Decomposition:
         return solution
 
     def _check(self, solution: Solution) -> None:
-        """Check a plan against the bounds of earlier masters, whose rows the present one has."""
+        """Raise `SolverError` if a plan is worth more than an earlier master's proven bound."""
         least = min(self._least_bounds[: self._level + 1])
         if solution.objective is not None and solution.objective > least * (1 + REFUTED):
             text = f"a plan is worth {solution.objective:.12g}"
@@ -348,13 +348,10 @@ class Decomposition:
         self._least_bounds[self._level] = min(self._least_bounds[self._level], solution.bound)
 
     def _is_awaited(self, master: RunningSolve) -> bool:
-        """Return whether to keep searching for schedules until the master is done.
-
-        A limit in work forbids it: how many searches fit then depends on the machine.
-        """
+        """Return whether to search until the master ends; never where work is limited."""
         return not (master.is_done or self.budget.is_repeatable)
 
     def _note(self, master: RunningSolve) -> None:
-        """Record the bound of an unfinished master; its value depends on the machine."""
+        """Record the bound of a running master, unless the solve is limited in work."""
         if master.progress is not None and not self.budget.is_repeatable:
             self.state.record_bound(master.progress.bound, LEVELS[self._level].phase)

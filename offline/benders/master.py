@@ -33,7 +33,7 @@ SOME = 1e-6  # a smaller part of a completion is only HiGHS's rounding
 
 
 class CountModel(ScheduleModel):
-    """The counts of an instance; a schedule on server 0 of each group stands for its counts."""
+    """The master as a MILP: counts by job and slot, as if each group were a single server 0."""
 
     def __init__(self, arrays: OfflineArrays, budget: Budget = NO_LIMIT) -> None:
         super().__init__(arrays, "counts", are_merged=True, budget=budget)
@@ -56,7 +56,7 @@ class CountModel(ScheduleModel):
 
     @property
     def size(self) -> int:
-        """Slots in which a job can run, over all jobs."""
+        """Number of pairs of a job (in one form) and a slot in which it can run."""
         return sum(len(c.workers) for c in self.jobs)
 
     def demand(self, group: str) -> FloatArray:
@@ -68,14 +68,14 @@ class CountModel(ScheduleModel):
         return self.arrays.group(group).capacity
 
     def sizes(self, group: str) -> FloatArray:
-        """The largest share of all servers of a group that a unit of each job takes, shape (I,)."""
+        """Return by job the largest share of a group's total that a unit takes, shape (I,)."""
         total, demand = self.capacity(group).sum(axis=0), self.demand(group)
         shares = np.divide(demand, total, out=np.zeros_like(demand), where=total > 0)
         largest: FloatArray = shares.max(axis=1, initial=0.0)
         return largest
 
     def counts(self, values: Mapping[str, float], group: str, slot: int) -> FloatArray:
-        """Units of each job in a slot, shape (I,)."""
+        """Return the units (I,) of each job in a slot, from `values` by variable name."""
         variables = (c.units(group).get((slot, 0)) for c in self.jobs)
         return np.array([0.0 if v is None else values.get(v.name, 0.0) for v in variables])
 
@@ -85,7 +85,7 @@ class CountModel(ScheduleModel):
         return self.place(group, len(self.cuts[group]) - 1, slots)
 
     def place(self, group: str, number: int, slots: Iterable[int]) -> list[Row]:
-        """Add the rows of a cut for slots that lack it and where it can bind; return which."""
+        """Add a stored cut to the slots that lack it and where it can bind; return new rows."""
         rows = {(group, number, slot) for slot in slots} - self._placed
         new = []
         for row in sorted(rows):
@@ -98,13 +98,13 @@ class CountModel(ScheduleModel):
         return new
 
     def rows(self, which: Sequence[Row], limits: FloatArray | None = None) -> RowArrays:
-        """Rows of cuts, with these limits (M,) or as `oasis.model.rounding.fits` allows."""
+        """Return rows of cuts as arrays; `limits` (M,) are their right-hand sides, default 1."""
         limits = np.full(len(which), 1.0 + CAPACITY_TOLERANCE) if limits is None else limits
         terms = [self._terms(row) for row in which]
         return RowArrays.of_terms(terms, np.full(len(which), -math.inf), limits)
 
     def forbid(self, group: str, counts: IntArray, slots: Iterable[int]) -> None:
-        """Keep the counts of these slots from reaching `counts` (I,) in every job."""
+        """Require in each of these slots that some job has fewer units than `counts` (I,)."""
         items = np.flatnonzero(counts)
         for slot in slots:
             name, columns = f"less_{len(self._forbidden)}", self._columns[group][slot, items]
@@ -118,7 +118,7 @@ class CountModel(ScheduleModel):
             ]
 
     def read(self, further: Iterable[RowArrays] = ()) -> ArrayModel:
-        """The model with all rows that it has by now and further ones."""
+        """Return the model as arrays, with all rows added so far and those in `further`."""
         is_whole = self._read.is_whole.copy()
         for column, variable in enumerate(self._variables):
             is_whole[column] = variable.cat == pulp.LpInteger
@@ -128,14 +128,14 @@ class CountModel(ScheduleModel):
     def near(
         self, plan: Mapping[int, int], window: int, known: Mapping[int, int] | None = None
     ) -> Limits:
-        """Limits that keep completions within `window` slots after those of `plan`, by form."""
+        """Return variable bounds: complete at most `window` after `plan`, or as in `known`."""
         slots = {form: {*range(first, first + window + 1)} for form, first in plan.items()}
         for form, slot in (known or {}).items():
             slots.setdefault(form, set()).add(slot)
         return self.completing(slots)
 
     def completing(self, slots: Mapping[int, Collection[int]]) -> Limits:
-        """Limits by which each form completes in its slots or not at all; others do not."""
+        """Return variable bounds: each form completes in one of its `slots`, or never."""
         limits: dict[str, tuple[float, float]] = {}
         for c in self.jobs:
             allowed = slots.get(c.index, ())
@@ -148,7 +148,7 @@ class CountModel(ScheduleModel):
         return limits
 
     def around(self, values: Mapping[str, float], window: int) -> dict[int, range]:
-        """By form, where jobs complete in a relaxation: from the first slot to after the last."""
+        """Return by form the span of slots with completions in `values`, and `window` more."""
         slots = {}
         for c in self.jobs:
             some = [t for t, variable in c.done.items() if values.get(variable.name, 0.0) > SOME]
@@ -157,13 +157,13 @@ class CountModel(ScheduleModel):
         return slots
 
     def worth(self, least: float) -> RowArrays:
-        """Row that bounds the total utility of a plan from below."""
+        """Return the row that requires a total utility of at least `least`."""
         columns = np.flatnonzero(self._read.costs)
         limits = np.array([least]), np.array([math.inf])
         return RowArrays.of_terms([(columns, self._read.costs[columns])], *limits)
 
     def within(self, room: Mapping[tuple[str, int], float]) -> RowArrays:
-        """Rows that leave a part of a slot's capacity free."""
+        """Return rows of cuts with smaller right-hand sides: `room`, by group and slot."""
         limits = {row: room.get((row[0], row[2]), 1.0) for row in sorted(self._placed)}
         tighter = {row: limit for row, limit in limits.items() if limit < 1.0}
         return self.rows([*tighter], np.array([*tighter.values()], float))
@@ -178,7 +178,7 @@ class CountModel(ScheduleModel):
                     variable.cat = category
 
     def require_whole(self, workers: range, ps: range) -> None:
-        """Let the workers and parameter servers of these slots be integers, others fractions."""
+        """Require whole workers and parameter servers in these slots only, fractions elsewhere."""
         for c in self.jobs:
             for slots, variables in ((workers, c.workers), (ps, c.ps)):
                 for (slot, _), variable in variables.items():
@@ -187,24 +187,24 @@ class CountModel(ScheduleModel):
                 variable.cat = pulp.LpInteger if slot in workers else pulp.LpContinuous
 
     def capped(self, values: Mapping[str, float], slots: range) -> Limits:
-        """Limits by which no count of these slots exceeds what it is in `values`, rounded."""
+        """Return variable bounds: no count in `slots` exceeds its rounded value in `values`."""
         names = (name for slot, name in self._counts() if slot in slots)
         return {name: (0.0, round(values.get(name, 0.0))) for name in names}
 
     def fixed_outside(self, values: Mapping[str, float], slots: range) -> Limits:
-        """Limits by which every count outside of these slots is what it is in `values`."""
+        """Return variable bounds that fix counts outside of `slots` to `values`, rounded."""
         names = (name for slot, name in self._counts() if slot not in slots)
         return {name: (now, now) for name in names for now in [round(values.get(name, 0.0))]}
 
     def _counts(self) -> Iterator[tuple[int, str]]:
-        """Slot and name of every count."""
+        """Yield the slot and the variable name of every count."""
         for c, group in product(self.jobs, GROUPS):
             for (slot, _), variable in c.units(group).items():
                 yield slot, variable.name
 
     @cached_property
     def size_of(self) -> dict[str, float]:
-        """The size (`sizes`) of a unit of each count, by its name."""
+        """Share of the total capacity (`sizes`) that a unit of each count takes, by name."""
         return {
             variable.name: size
             for group in GROUPS
@@ -213,13 +213,13 @@ class CountModel(ScheduleModel):
         }
 
     def value_of(self, values: Mapping[str, float]) -> float:
-        """Utility of a solution with whole completions."""
+        """Return the total utility of the jobs that complete in a solution."""
         done = self.completions(values)
         jobs = ((c, done.get(c.index)) for c in self.jobs)
         return math.fsum(c.utility[slot] for c, slot in jobs if slot is not None)
 
     def completions(self, values: Mapping[str, float]) -> dict[int, int]:
-        """Completions of the jobs of a plan, by form."""
+        """Return the completion slot of each form that completes in a plan, by form."""
         return {
             c.index: slot
             for c in self.jobs
@@ -235,7 +235,7 @@ class CountModel(ScheduleModel):
         return values
 
     def _columns_of(self, group: str) -> IntArray:
-        """The column of each count (T, I), -1 where there is none."""
+        """Return the model's column of each count of a group, (T, I); -1 where there is none."""
         number = {name: k for k, name in enumerate(self._read.names)}
         # Looked up once: rows of cuts are made by the thousand.
         columns = np.full((self.arrays.horizon, len(self.jobs)), -1)
@@ -245,14 +245,14 @@ class CountModel(ScheduleModel):
         return columns
 
     def _terms(self, row: Row) -> tuple[IntArray, FloatArray]:
-        """The columns of a cut's row, and their weights."""
+        """Return the columns of the variables in the row of a cut, and their weights."""
         group, number, slot = row
         columns, weights = self._columns[group][slot], self.cuts[group][number].weights
         is_part = (weights > 0) & (columns >= 0)
         return columns[is_part], weights[is_part]
 
     def _totals(self, group: str) -> Iterable[Cut]:
-        """All that the jobs ask for, at most all that there is."""
+        """Yield one cut per resource: the total demand is at most the total capacity."""
         demand, total = self.demand(group), self.capacity(group).sum(axis=0)
         for r in np.flatnonzero(total).tolist():
             if demand[:, r].any():
@@ -260,7 +260,7 @@ class CountModel(ScheduleModel):
 
 
 def merged(schedule: Schedule) -> Schedule:
-    """The counts of a schedule: all tasks of a slot on server 0."""
+    """Return a copy of a schedule with all tasks of a slot on server 0."""
     workers, ps = (_summed(rows) for rows in (schedule.workers, schedule.ps))
     return Schedule(schedule.job_id, workers, ps, schedule.form)
 

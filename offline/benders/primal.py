@@ -51,7 +51,7 @@ def whole_plan(
     slots: range,
     known: Mapping[str, float] | None = None,
 ) -> Solution:
-    """Find a good plan in whole numbers by relax-and-fix, from the first slots to the last."""
+    """Find a plan in whole numbers by relax-and-fix over `slots`; arguments as in `close_plan`."""
     for first in slots[:: limits.slots_at_once]:
         last = min(first + limits.slots_at_once, slots.stop)
         # Earlier slots stay whole, too: they may still give way, but not into fractions.
@@ -71,7 +71,7 @@ def close_plan(
     gap: float = 0.0,
     known: Mapping[str, float] | None = None,
 ) -> Solution:
-    """Find the best plan of the master within limits and rows, or the closest to a known one."""
+    """Return the best plan within bounds `near` and `rows`, or if given, the closest to `known`."""
     within = model.read(rows).limited(near)
     if known is not None:
         compared = PlanComparison.of(within, known, model.size_of)
@@ -89,7 +89,7 @@ def close_plan(
 
 
 class PlanComparison(NamedTuple):
-    """A model that knows how much a plan changes of known counts."""
+    """A model with variables for how far a plan's counts are from known counts, and their sizes."""
 
     model: ArrayModel
     sizes: FloatArray
@@ -100,7 +100,7 @@ class PlanComparison(NamedTuple):
     def of(
         cls, model: ArrayModel, known: Mapping[str, float], size_of: Mapping[str, float]
     ) -> PlanComparison:
-        """Compare the plans of a model with a known one."""
+        """Add difference variables to `model`; `size_of` weighs each count, by its name."""
         sizes = np.array([size_of.get(name, 0.0) for name in model.names])
         now = np.array([round(known.get(name, 0.0)) for name in model.names], float)
         scale, is_fixed = float(sizes @ now), model.is_fixed
@@ -123,7 +123,7 @@ class PlanComparison(NamedTuple):
         return cls(larger, counted, moved, scale)
 
     def closest(self) -> ArrayModel:
-        """Model that minimises the number of changes to a plan."""
+        """Return the model with the objective to minimise the changes, weighed by size."""
         return replace(self.model, costs=-self.sizes, constant=-self.moved)
 
 
@@ -140,7 +140,7 @@ ROUNDING = 1e-6  # relative: by which HiGHS may miss what a plan must be worth
 
 @dataclass(frozen=True, slots=True)
 class Misfit:
-    """Counts (I,) of a group that were not placed, those that were, and the slots that ask."""
+    """Counts (I,) of a group that do not all fit, the part `placed` of them, and their slots."""
 
     group: str
     counts: IntArray
@@ -149,12 +149,12 @@ class Misfit:
 
     @property
     def key(self) -> tuple[str, bytes]:
-        """The group and the counts."""
+        """Key of the misfit in mappings: its group and its counts as bytes."""
         return self.group, self.counts.tobytes()
 
 
 class PrimalHeuristic:
-    """From plans of the master to schedules."""
+    """A heuristic that makes schedules of plans of the master."""
 
     def __init__(
         self,
@@ -178,7 +178,7 @@ class PrimalHeuristic:
         limits: PlanLimits = PlanLimits(),  # noqa: B008 (a tuple)
         slots: range | None = None,
     ) -> int:
-        """Plan within the limits `near` and place the plan; repeat until all of it fits."""
+        """Place plans within `near`, worth `gain` more, until one fits; return how many cuts."""
         slots = range(self.model.arrays.horizon) if slots is None else slots
         room: dict[tuple[str, int], float] = {}
         added = idle = 0
@@ -210,7 +210,7 @@ class PrimalHeuristic:
         return added
 
     def _cut_off(self, misfits: Sequence[Misfit], budget: Budget) -> set[tuple[str, bytes]]:
-        """Cut off the counts that patterns do not cover, in every slot; return which."""
+        """Cut off, in every slot, misfits that patterns do not cover; return their keys."""
         slots = range(self.model.arrays.horizon)
         return {
             misfit.key
@@ -219,7 +219,7 @@ class PrimalHeuristic:
         }
 
     def _counts(self, plan: Mapping[str, Schedule]) -> Iterator[tuple[str, int, IntArray]]:
-        """Counts (I,) of a plan by group and slot."""
+        """Yield group, slot and the plan's counts (I,) there, for all groups and slots."""
         values = self.model.values_of(plan)
         for group, slot in product(GROUPS, range(self.model.arrays.horizon)):
             yield group, slot, np.rint(self.model.counts(values, group, slot)).astype(np.int64)
@@ -227,7 +227,7 @@ class PrimalHeuristic:
     def place(
         self, plan: Mapping[str, Schedule], budget: Budget, seconds: float | None = None
     ) -> list[Misfit]:
-        """Place every slot of a plan and offer the schedules; return counts that did not fit."""
+        """Place a plan, offer it, return misfits; `seconds`: for exact placing, None: quick."""
         known = self._known_units()
         units = [dict(units_of_slot) for units_of_slot in known]
         misfits: dict[tuple[str, bytes], Misfit] = {}
@@ -261,7 +261,7 @@ class PrimalHeuristic:
         return list(misfits.values())
 
     def _known_units(self) -> list[Units]:
-        """Units of the best schedules in each slot."""
+        """Return the units of the best schedules in each slot, as `Units`."""
         units = [self.shortfall.slots.empty() for _ in range(self.model.arrays.horizon)]
         schedules = self.best.solution.schedules
         for i, c in enumerate(self.model.jobs):
@@ -273,7 +273,7 @@ class PrimalHeuristic:
         return units
 
     def _offer(self, fill: Fill) -> None:
-        """Offer the schedules of the jobs that lack nothing, and of others that fit beside them."""
+        """Offer schedules of the jobs with all their work, and of others that fit beside them."""
         solution = PartialSolution(self.model.arrays)
         lacking = fill.shortfall(self.shortfall.work)
         for i in np.flatnonzero((fill.due >= 0) & (lacking == 0)).tolist():
@@ -297,7 +297,7 @@ class PrimalHeuristic:
         self.best.offer(solution)
 
     def _squeeze(self, room: dict[tuple[str, int], float], misfit: Misfit) -> None:
-        """Reserve the share of a slot that its counts could not use."""
+        """Lower `room` in the slots of a misfit by the share that its unplaced counts need."""
         total = np.maximum(self.model.capacity(misfit.group).sum(axis=0), 1e-300)
         missing = (misfit.counts - misfit.placed) @ self.model.demand(misfit.group) / total
         less = max(LEAST_SQUEEZE, float(missing.max()))
@@ -307,6 +307,7 @@ class PrimalHeuristic:
     def _units(
         self, group: str, counts: IntArray, budget: Budget, seconds: float | None
     ) -> IntArray:
+        """Return units (I, S) that place `counts` (I,) as far as they fit; remember them."""
         key = (group, counts.tobytes())
         capacity, demand = self.model.capacity(group), self.model.demand(group)
         if key not in self._placements or not (seconds is None or self._placements[key][1]):
@@ -316,7 +317,7 @@ class PrimalHeuristic:
         return self._placements[key][0]
 
     def _ranks(self) -> FloatArray:
-        """Worth of a unit by job, 1 to 10: where not all fit, the same few jobs go without."""
+        """Return a weight of 1 to 10 by job, so that always the same jobs are not placed."""
         sizes = self.model.sizes("worker").tolist()
         density = [
             max(c.utility.values()) / max(c.work * size, 1e-300)

@@ -69,7 +69,7 @@ CUTS_LIMIT = 8.0
 
 
 class Replanning:
-    """A search over plans close to the best schedules; it remembers how many jobs to free."""
+    """Large neighbourhood search over plans; it adapts the number of jobs that it frees."""
 
     def __init__(
         self,
@@ -89,13 +89,13 @@ class Replanning:
         self._slots = range(model.arrays.horizon)  # whose counts may change
 
     def begin(self, near: Limits, slots: range | None = None) -> None:
-        """Make the plans within these limits the neighbourhood; only `slots` are open, if given."""
+        """Set the next neighbourhood: bounds `near`, counts fixed outside of `slots`, if given."""
         self._is_new = True
         self._slots = range(self.model.arrays.horizon) if slots is None else slots
         self._near = narrowed(near, self._outside())
 
     def search(self, budget: Budget) -> bool:
-        """Improve the best schedules until the budget or the bound is reached."""
+        """Improve the best schedules until the budget or bound is reached; False without jobs."""
         solve = self.best.state.budget
         for number in count():
             has_begun = 0 < number < LEAST_TRIES
@@ -143,11 +143,11 @@ class Replanning:
                 failures += 1
 
     def _is_over(self, budget: Budget) -> bool:
-        """Return whether time is up, or nothing can be gained."""
+        """Return whether the budget is spent or the best schedules are proven optimal."""
         return budget.passed or self.best.is_proven
 
     def _completions(self) -> dict[int, int]:
-        """Completions of jobs that run outside of the open slots in the best schedules, by form."""
+        """Completions, by form, of best schedules that do not lie within the open slots."""
         completions = {}
         for form, schedule in self.best.solution.by_form.items():
             slots = schedule.workers[:, SLOT]
@@ -157,17 +157,17 @@ class Replanning:
         return completions
 
     def _outside(self) -> Limits:
-        """Limits that keep all counts outside of the open slots as they are now."""
+        """Variable bounds that fix the counts outside of the open slots to the best schedules."""
         return self.model.fixed_outside(self.model.values_of(self.best.solution.by_id), self._slots)
 
     def place(self, near: Limits, budget: Budget, gain: float) -> None:
-        """Better schedules by whole plans within these limits."""
+        """Search whole plans within bounds `near` for schedules that gain at least `gain`."""
         gain = max(self._gain, gain)
         self.primal.search(near, budget, gain, WHOLE_PLANS, self._slots)
 
     @property
     def is_whole(self) -> bool:
-        """Whether its neighbourhoods cover the horizon."""
+        """Whether each neighbourhood covers the whole horizon."""
         return self.span >= self.model.arrays.horizon
 
     @property
@@ -177,7 +177,7 @@ class Replanning:
 
     @property
     def _gain(self) -> float:
-        """Required improvement of a plan on the best schedules."""
+        """Utility by which a plan must at least exceed the best schedules."""
         return LEAST_GAIN * self._difference
 
     def _plan(
@@ -187,12 +187,12 @@ class Replanning:
         budget: Budget,
         gap: float = 0.0,
     ) -> Solution:
-        """The best plan within these limits and rows, counts in fractions."""
+        """Return the best plan in fractions within bounds `near` and `rows`."""
         self.model.require(pulp.LpContinuous, pulp.LpContinuous)
         return close_plan(self.model, near, budget.within(PLAN_LIMIT), rows, gap)
 
     def _adapt(self, solution: Solution) -> None:
-        """Free more jobs next time if that was solved, fewer if not."""
+        """Free more jobs next time if a plan was found or refuted, fewer otherwise."""
         if solution.values or solution.status is Status.INFEASIBLE:
             # A neighbourhood should be as large as can just be solved.
             self._size += GROWTH
@@ -206,7 +206,7 @@ class Replanning:
         rows: Sequence[RowArrays],
         budget: Budget,
     ) -> float | None:
-        """Add violated cuts near a plan; return the plan's value with them, if it has one."""
+        """Add violated cuts near a plan; return the last plan's value, None if there is none."""
         value = solution.objective
         budget = budget.within(CUTS_LIMIT)
         for _ in range(ROUNDS):
@@ -219,14 +219,14 @@ class Replanning:
         return value
 
     def _window(self, slot: float) -> range:
-        """The slots about one: a whole horizon if that is short."""
+        """Return `span` slots about the given one, or the whole horizon if that is shorter."""
         horizon, span = self.model.arrays.horizon, self.span
         # A third before the slot, the rest after it: a job runs from its arrival on.
         first = min(max(0, int(slot) - span // 3), max(0, horizon - span))
         return range(first, min(horizon, first + span))
 
     def _limits_around(self, free: Collection[int], slots: range) -> Limits:
-        """Limits that keep all but the free jobs from completing later than they do now."""
+        """Return variable bounds: only jobs in `free` may complete later than they do now."""
         running, completing = self.best.solution.by_form, {}
         known = self.best.solution.schedules.items()
         # Their work after the window is fixed, so they cannot complete within it.
@@ -241,7 +241,7 @@ class Replanning:
         return self.model.completing(completing)
 
     def _choose(self) -> tuple[set[int], range]:
-        """Choose the jobs with free completions and the slots with free counts."""
+        """Draw the jobs to free, by index, and the slots whose counts may change."""
         rng, current = self.rng, self.best.solution
         jobs = current.arrays.jobs
         owners = dict.fromkeys(c.owner for c in self.model.jobs)

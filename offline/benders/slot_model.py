@@ -30,7 +30,7 @@ Units = Mapping[str, IntArray]  # by group, units (I, S) of each job of the mast
 
 
 class SlotModel:
-    """The servers of any slot, for the jobs of a master."""
+    """Model of any single slot: servers of both groups, and units of the master's jobs on them."""
 
     def __init__(self, model: CountModel) -> None:
         self.model = model
@@ -40,17 +40,17 @@ class SlotModel:
         self._least = np.array([c.job.worker_counts[0] for c in model.jobs], dtype=np.int64)
 
     def at_least(self, workers: IntArray) -> IntArray:
-        """Workers (I,) for this work of each job in a slot: none, or at least its minimum."""
+        """Raise positive `workers` (I,) to the minimum of the job; 0 stays 0."""
         least: IntArray = np.where(workers > 0, np.maximum(workers, self._least), 0)
         return least
 
     def ps_of(self, workers: IntArray) -> IntArray:
-        """Parameter servers (I,) needed by these workers (I,) of each job."""
+        """Return the parameter servers (I,) that these workers (I,) of each job need."""
         pairs = zip(self.model.jobs, workers.tolist(), strict=True)
         return np.array([int(c.job.ps_needed(n)) if n else 0 for c, n in pairs], dtype=np.int64)
 
     def empty(self) -> Units:
-        """Nothing anywhere."""
+        """Return zero units of every job on every server, by group."""
         jobs = len(self.model.jobs)
         return {
             group: np.zeros((jobs, len(self.model.capacity(group))), np.int64) for group in GROUPS
@@ -59,7 +59,7 @@ class SlotModel:
     def best(
         self, most: IntArray, weights: FloatArray, known: Units, budget: Budget, gap: float
     ) -> Units | None:
-        """The heaviest workers of a slot, with their parameter servers."""
+        """Return units of most weight with `most` workers a job or fewer; None: not found."""
         if not most.any():
             return self.empty()
         # What runs there now is feasible, so HiGHS only improves on it.
@@ -86,7 +86,7 @@ class SlotModel:
     def _joint(
         self, worker: Filling, ps: Filling, most: IntArray, weights: FloatArray
     ) -> ArrayModel:
-        """Workers of each job, servers with each pattern in both groups, and which gangs run."""
+        """Build a slot's MILP: workers by job, servers by pattern and group, gangs that run."""
         jobs, (p, q, free) = len(weights), self._ratios
         gangs = np.diag((self._least > 1).astype(float))
         table = blocks(
@@ -109,12 +109,12 @@ class SlotModel:
         )
 
     def _within(self, known: Units, most: IntArray) -> Units:
-        """Limit units that fit to the workers that are still needed."""
+        """Cut units down to `most` (I,) workers and the parameter servers that these need."""
         workers = at_most(known["worker"], most)
         return {"worker": workers, "ps": at_most(known["ps"], self.ps_of(workers.sum(axis=1)))}
 
     def _filling(self, group: str, wanted: IntArray, known: IntArray, budget: Budget) -> Filling:
-        """Patterns to cover the wanted units with, the patterns of known units (I, S) included."""
+        """Return servers with patterns that cover `wanted` (I,), and those used in `known`."""
         capacity = self.model.capacity(group)
         pool = PatternPool(*self._classes[group], self.model.demand(group), wanted)
         for k, patterns in enumerate(pool.patterns):
@@ -124,7 +124,7 @@ class SlotModel:
         return Filling.of(capacity, pool, CutGenerator(pool).covering(wanted, budget))
 
     def consistent(self, units: Units) -> Units:
-        """Units with as many workers as the parameter servers serve, and no more of these."""
+        """Drop workers that lack parameter servers, and parameter servers without workers."""
         served = units["ps"].sum(axis=1)
         workers = units["worker"].sum(axis=1)
         for i in np.flatnonzero(self.ps_of(workers) > served).tolist():
@@ -150,7 +150,7 @@ HEAVIEST = 1e3  # factor on the first weight of a worker, at most: HiGHS sees no
 
 @dataclass(slots=True)
 class Fill:
-    """Content of the slots, and the due slot of each job."""
+    """Units and workers (T, I) in every slot, and the completion (I,) due for each job, or -1."""
 
     units: list[Units]
     due: IntArray
@@ -158,23 +158,23 @@ class Fill:
 
     @classmethod
     def of(cls, units: Iterable[Units], due: IntArray) -> Fill:
-        """Build a fill from units."""
+        """Make a fill of the units in each slot and the due completions (I,)."""
         slots = list(units)
         workers = [units["worker"].sum(axis=1) for units in slots]
         return cls(slots, due, np.array(workers, dtype=np.int64))
 
     def copy(self) -> Fill:
-        """An independent copy."""
+        """Return a copy whose slots can be replaced without changing this fill."""
         return Fill(list(self.units), self.due.copy(), self.workers.copy())
 
     def shortfall(self, work: IntArray) -> IntArray:
-        """Worker-slots (I,) that each job lacks."""
+        """Return how many of the worker-slots `work` (I,) each due job still lacks."""
         lacking: IntArray = np.where(self.due >= 0, work - self.workers.sum(axis=0), 0)
         return np.maximum(lacking, 0)
 
 
 class Shortfall:
-    """A search for places of the work that jobs lack."""
+    """A search that repairs a fill: it finds room for the work that due jobs lack."""
 
     def __init__(self, model: CountModel, slots: SlotModel, rng: np.random.Generator) -> None:
         self.model, self.slots, self.rng = model, slots, rng
@@ -183,13 +183,13 @@ class Shortfall:
         self._arrival = np.array([c.job.arrival for c in model.jobs], dtype=np.int64)
 
     def value(self, fill: Fill, *, finished: bool = False) -> float:
-        """Utility of the jobs if all complete when due; of the `finished` ones alone."""
+        """Return the utility of the due jobs; if `finished`, of those with all their work only."""
         due = np.where(fill.shortfall(self.work) > 0, -1, fill.due) if finished else fill.due
         pairs = zip(self.model.jobs, due.tolist(), strict=True)
         return math.fsum(c.utility[slot] for c, slot in pairs if slot >= 0)
 
     def search(self, start: Fill, least: float, budget: Budget) -> Fill:
-        """Refill slots until no job lacks work, or no gain is possible."""
+        """Refill slots until no job lacks work or the value is <= `least`; return the best."""
         fill, best = start.copy(), start
         weights = sizes = self.weights
         value = self.value(start, finished=True)
@@ -243,7 +243,7 @@ class Shortfall:
                 fill.units[slot], fill.workers[slot] = units, workers
 
     def _relent(self, fill: Fill, lacking: IntArray, least: float) -> None:
-        """Postpone completions by a slot for jobs that lack work, where that costs little."""
+        """Postpone jobs that lack work, or drop them, if the value stays well above `least`."""
         room = CONCESSION * (self.value(fill) - least)
         losses: list[tuple[float, int, int]] = []
         for i in np.flatnonzero(lacking).tolist():
@@ -261,7 +261,7 @@ class Shortfall:
                 self._remove(fill, i)
 
     def _remove(self, fill: Fill, job: int) -> None:
-        """Take a job out of all slots."""
+        """Remove all units of a job from a fill."""
         for slot in np.flatnonzero(fill.workers[:, job]).tolist():
             # Copies share the units of a slot: these must not change in them.
             fill.units[slot] = {group: units.copy() for group, units in fill.units[slot].items()}
@@ -271,7 +271,7 @@ class Shortfall:
 
     @cached_property
     def weights(self) -> FloatArray:
-        """The largest share of all servers that a worker and its parameter servers take, (I,)."""
+        """Weight (I,) of a worker: the largest capacity share of it and its parameter servers."""
         ps_of_one = np.array([c.job.ps_per_worker for c in self.model.jobs])
         share = np.maximum(self.model.sizes("worker"), self.model.sizes("ps") * ps_of_one)
         weights: FloatArray = np.maximum(share, LIGHTEST * share.max(initial=1e-300))

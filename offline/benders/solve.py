@@ -56,7 +56,7 @@ class Benders(Method[BendersParams]):
     def prepare(
         self, problem: OfflineProblem, stop: Budget, rng: np.random.Generator
     ) -> Decomposition:
-        """The decomposition with all its parts, after the bound and heuristics that guide it."""
+        """Return the decomposition, after solving the LP and running heuristics to guide it."""
         params, state, arrays = self.params, problem.state, problem.arrays
         assert problem.start.prices is not None
         best = BestSolution.of(problem.instance, arrays, state)

@@ -30,7 +30,7 @@ PLACING_LIMIT = 1.0
 
 
 class Filling(NamedTuple):
-    """Servers of one group, each of which holds one pattern at most, as a part of a model."""
+    """Servers of one group by class, and the patterns (P, I), one of which each server may hold."""
 
     hosts: list[IntArray]
     kind: IntArray
@@ -38,7 +38,7 @@ class Filling(NamedTuple):
 
     @classmethod
     def of(cls, capacity: FloatArray, pool: PatternPool, patterns: Sequence[IntArray]) -> Filling:
-        """Servers (S, R) with the classes of a pool, and the patterns of each class."""
+        """Sort servers `capacity` (S, R) into the classes of `pool`, with `patterns` by class."""
         hosts = [np.flatnonzero((capacity == row).all(axis=1)) for row in pool.capacity]
         pairs = [(k, row) for k, rows in enumerate(patterns) for row in rows]
         kind = np.array([k for k, _ in pairs], np.int64)
@@ -47,17 +47,17 @@ class Filling(NamedTuple):
 
     @property
     def number(self) -> IntArray:
-        """Servers of each class, shape (C,)."""
+        """Number of servers in each class, shape (C,)."""
         return np.array([len(servers) for servers in self.hosts], np.int64)
 
     @property
     def of_class(self) -> FloatArray:
-        """1 for the patterns of each class, shape (C, P)."""
+        """Matrix (C, P) that is 1 where a pattern belongs to a class, else 0."""
         rows = [self.kind == k for k in range(len(self.hosts))]
         return np.array(rows, float).reshape(len(self.hosts), len(self.kind))
 
     def units(self, chosen: IntArray, counts: IntArray) -> IntArray:
-        """Units (I, S) of servers with these counts of patterns (P,), at most `counts` (I,)."""
+        """Return the units (I, S) of `chosen` (P,) servers per pattern, cut to `counts` (I,)."""
         units = np.zeros((len(counts), sum(map(len, self.hosts))), dtype=np.int64)
         for k, servers in enumerate(self.hosts):
             of_class = self.kind == k
@@ -66,7 +66,7 @@ class Filling(NamedTuple):
         return at_most(units, counts)
 
     def chosen(self, units: IntArray) -> IntArray:
-        """Servers per pattern (P,): each takes the first pattern that covers its units (I, S)."""
+        """Count servers per pattern (P,): each takes the first that covers its `units` (I, S)."""
         chosen = np.zeros(len(self.kind), dtype=np.int64)
         for k, servers in enumerate(self.hosts):
             for wanted in units[:, servers].T:
@@ -76,7 +76,7 @@ class Filling(NamedTuple):
 
 
 def solved(model: ArrayModel, budget: Budget, **options: Any) -> IntArray | None:
-    """The variables of a good solution as whole numbers, None if there is none."""
+    """Solve with HiGHS; return the variables, rounded to integers, or None without a solution."""
     solution = highs.solve(model, budget=budget, proof=False, **options).uninterrupted()
     values = np.fromiter(solution.values.values(), float)
     return np.rint(values).astype(np.int64) if values.size else None
@@ -89,7 +89,7 @@ def place(
     budget: Budget,
     worth: FloatArray | None = None,
 ) -> tuple[IntArray, bool]:
-    """Place as many of the counts as fit on the servers together."""
+    """Place the part of `counts` (I,) of most `worth`; return units (I, S), and if proven best."""
     worth = np.ones(len(counts)) if worth is None else worth
     part = budget.within(PLACING_LIMIT)
     units, is_proven = place_by_patterns(capacity, demand, counts, part, worth)
@@ -107,7 +107,7 @@ def place_by_patterns(
     budget: Budget,
     worth: FloatArray,
 ) -> tuple[IntArray, bool]:
-    """As `place`, without the last resort: it proves at most that all counts fit."""
+    """As `place`, by patterns alone; the second result is True only if all counts fit."""
     # Greed is quick and places most counts; only the others are worth a MILP.
     units = _greedy(capacity, demand, counts)
     if (units.sum(axis=1) == counts).all():
@@ -133,7 +133,7 @@ def _by_servers(
     budget: Budget,
     worth: FloatArray,
 ) -> tuple[IntArray, Status]:
-    """Find the best placement by a MILP with a variable for each item on each server."""
+    """Place by a MILP with a variable for each item on each server; return units and status."""
     most = units_that_fit(capacity, demand, counts)
     items = np.flatnonzero(counts).tolist()
     problem = pulp.LpProblem("place", pulp.LpMaximize)
@@ -165,7 +165,7 @@ def _by_servers(
 
 
 def _greedy(capacity: FloatArray, demand: FloatArray, counts: IntArray) -> IntArray:
-    """Place large items first, each where it leaves least: quick, and often enough."""
+    """Place large items first, each where least is free; return units (I, S), maybe not all."""
     units = np.zeros((len(counts), len(capacity)), dtype=np.int64)
     total = capacity.sum(axis=0)
     shares = np.divide(demand, total, out=np.zeros_like(demand), where=total > 0)
@@ -187,10 +187,7 @@ def _greedy(capacity: FloatArray, demand: FloatArray, counts: IntArray) -> IntAr
 def adjust(
     capacity: FloatArray, demand: FloatArray, known: IntArray, counts: IntArray
 ) -> IntArray | None:
-    """Place `counts` (I,) with few changes to the units `known` (I, S) per item and server.
-
-    Known units stay as far as `counts` allows and greed adds the others; None if that fails.
-    """
+    """Place `counts` (I,) with few changes to units `known` (I, S); return None if greed fails."""
     staying = at_most(known, counts)
     # Tasks that stay cost no search, and the schedules of other slots agree with them.
     free = np.maximum(capacity - staying.T @ demand, 0.0)
@@ -206,7 +203,7 @@ def at_most(units: IntArray, most: IntArray) -> IntArray:
 
 
 class Separation:
-    """Cuts of a master, from the patterns of its servers."""
+    """Finds cuts that counts of the master violate, from the patterns of single servers."""
 
     def __init__(self, model: CountModel) -> None:
         self.model = model
@@ -219,7 +216,7 @@ class Separation:
         self._received: list[tuple[str, Cut]] = []
 
     def share(self, partner: Partner) -> None:
-        """Exchange new cuts with another process from now on."""
+        """Exchange new cuts with the solve of another process from now on."""
         self._partner = partner
         partner.on("cuts", self._received.append)
 
@@ -230,7 +227,7 @@ class Separation:
         slots: range | None = None,
         new: range | None = None,
     ) -> list[Row]:
-        """Add rows that a solution of the master violates: of known cuts, otherwise of new ones."""
+        """Add and return rows that `values` violate in `slots`; new cuts only for slots `new`."""
         self._take_up()
         slots = range(self.model.arrays.horizon) if slots is None else slots
         new = slots if new is None else new
@@ -252,7 +249,7 @@ class Separation:
         return rows
 
     def _learnt(self, group: str, cut: Cut, slots: Iterable[int]) -> list[Row]:
-        """Add the rows of a new cut for these slots."""
+        """Add a new cut, also to the other process; return its rows for these slots."""
         if self._partner is not None:
             self._partner.tell("cuts", (group, cut))
         return self.model.add(group, cut, slots)
@@ -265,7 +262,7 @@ class Separation:
             self.model.add(group, cut, [])
 
     def _broken(self, group: str, slot: int, counts: FloatArray) -> list[Row]:
-        """Add the rows of known cuts that the counts (I,) of a slot break."""
+        """Add and return the rows of stored cuts that the counts (I,) of a slot violate."""
         known = enumerate(self.model.cuts[group])
         broken = [number for number, cut in known if cut.is_violated(counts)]
         return [row for number in broken for row in self.model.place(group, number, [slot])]
@@ -273,7 +270,7 @@ class Separation:
     def cut_off(
         self, group: str, counts: IntArray | FloatArray, slots: Iterable[int], budget: Budget
     ) -> bool:
-        """Return whether patterns cut off counts (I,) of a group."""
+        """Add a cut that `counts` (I,) violate, for `slots`; return whether one was found."""
         self._take_up()
         cut = self._generators[group].separate(counts.astype(float), budget)
         if cut is not None:
@@ -286,7 +283,7 @@ class Separation:
             self.model.forbid(group, self._shrunk(group, counts, budget), slots)
 
     def _shrunk(self, group: str, counts: IntArray, budget: Budget) -> IntArray:
-        """Find fewer of these counts that still do not fit: a stronger cut."""
+        """Return a reduced copy of `counts` (I,) that still does not fit, for a stronger cut."""
         # The less the others leave of a misfit, the more counts lie above it and are forbidden too.
         least = counts.copy()
         for i in np.flatnonzero(counts).tolist():
@@ -303,6 +300,7 @@ class Separation:
         return least
 
     def _is_misfit(self, group: str, counts: IntArray, budget: Budget) -> bool:
+        """Return whether `counts` (I,) are proven not to fit on the servers."""
         capacity, demand = self.model.capacity(group), self.model.demand(group)
         units, is_proven = place(capacity, demand, counts, budget)
         return is_proven and bool(units.sum() < counts.sum())

@@ -173,7 +173,7 @@ def solve_configuration_lp(
     budget: Budget,
     params: ColumnGenerationParams,
 ) -> ConfigurationBound:
-    """As `configuration_bound`, as a part of a solve: the incumbent's schedules are columns too."""
+    """Return the `configuration_bound` as a part of a solve, whose schedules are columns too."""
     generation = ColumnGeneration(arrays, budget, state, params)
     generation.run(prices, columns_of(arrays, state.schedules))
     result = _result(generation)
@@ -203,13 +203,13 @@ def _result(generation: ColumnGeneration) -> ConfigurationBound:
 
 
 def _certificate_steps(arrays: OfflineArrays) -> int:
-    """Size of the independent computation of the bound."""
+    """Return about how many steps `oasis.dual_bound` needs for this instance."""
     entries = arrays.worker.priced.size + arrays.ps.priced.size
     return sum((arrays.horizon - form.arrival) * (entries + form.chunks) for form in arrays.forms)
 
 
 def _certify(result: ConfigurationBound, independent: float) -> None:
-    """Check the bound against `oasis.dual_bound`, which shares no code with the search."""
+    """Raise `SolverError` if the bound differs from `independent`, by `oasis.dual_bound`."""
     if not math.isclose(independent, result.bound, rel_tol=AGREE, abs_tol=AGREE):
         text = f"the search bounds the optimum by {result.bound:.9g}"
         raise SolverError(f"{text}, an independent computation by {independent:.9g}")

@@ -81,7 +81,7 @@ class CutSearch:
         return new
 
     def _go_on_after(self, number: int, places: int) -> None:
-        """Record the progress of a search, in numbers of places."""
+        """Let the next search begin `number` of all `places` later: pairs of group and slot."""
         self._next = (self._next + number) % places
         self._searched += number
         self.is_complete = self._searched >= places
@@ -89,7 +89,7 @@ class CutSearch:
             self._searched = 0
 
     def _worst_cut(self, group: str, slot: int, averages: dict[str, FloatArray]) -> list[SlotCut]:
-        """The known cut that the counts of a slot violate most, if it is no row there yet."""
+        """Return the stored cut that a slot's counts violate most; [] if none, or added already."""
         known, counts = self._known[group], averages[group][slot]
         if not known or not counts.any():
             return []
@@ -102,7 +102,7 @@ class CutSearch:
     def _new(
         self, group: str, slot: int, averages: dict[str, FloatArray], budget: Budget
     ) -> list[SlotCut]:
-        """A new cut that the counts of a slot violate, if any; not twice for the same counts."""
+        """Return a new cut that a slot's counts violate; [] if none, or searched in vain before."""
         counts = averages[group][slot]
         # Counts without a cut stay without one, and come back in most rounds.
         print_of = np.round(counts, 6).tobytes()
@@ -116,6 +116,7 @@ class CutSearch:
         return [self._row(group, slot, len(self._known[group]) - 1)]
 
     def _row(self, group: str, slot: int, number: int) -> SlotCut:
+        """Return a stored cut as a cut of this slot, and mark it as added."""
         self._placed.add((group, slot, number))
         return SlotCut.of_counts(self.arrays, group, self._known[group][number], slot)
 
@@ -158,7 +159,7 @@ def cut_configuration_lp(
 
 
 def _averages(arrays: OfflineArrays, generation: ColumnGeneration) -> dict[str, FloatArray]:
-    """Units of each group that the restricted master runs in each slot on average, (T, F)."""
+    """Return the units of each group that run in each slot on average in the LP, (T, F)."""
     averages = {group: np.zeros((arrays.horizon, len(arrays.forms))) for group in GROUPS}
     for column, weight in zip(generation.columns, generation.weights.tolist(), strict=False):
         if weight > NOTHING:

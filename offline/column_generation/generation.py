@@ -40,7 +40,7 @@ SPARE_COLUMNS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Iterate:
-    """One round: the bound that its prices prove, and the value that earlier columns reach."""
+    """One round of column generation: its bound (`dual`), and the master's value before it."""
 
     seconds: float
     dual: float
@@ -49,7 +49,7 @@ class Iterate:
 
 @dataclass(frozen=True, slots=True)
 class _Priced:
-    """Prices as the pricing problem answers them: D, a subgradient by row, the best schedules."""
+    """Result of pricing all jobs: the bound D, its subgradient by row, the best schedules."""
 
     dual: float
     subgradient: FloatArray
@@ -89,7 +89,7 @@ class ColumnGeneration:
             self.status = Status.INTERRUPTED
 
     def _solve(self) -> bool:
-        """Solve the LP in ever finer rows; return whether it is solved."""
+        """Solve the LP with ever more classes of servers; return whether the last is solved."""
         # Few classes of servers mean few rows: the master is solved quickly while prices are
         # still far off, and its prices and columns are a good start for finer rows.
         *coarse, finest = levels(self.arrays, self.params.classes)
@@ -99,7 +99,7 @@ class ColumnGeneration:
         return self.refine(self._master(finest), tolerance)
 
     def _start(self, prices: OnlinePrices, columns: Iterable[Column]) -> None:
-        """Try the online prices, scaled down as long as that helps; take the online schedules."""
+        """Try OASiS's prices, scaled down while the bound falls; take its schedules as columns."""
         self.columns = [*columns, *columns_of(self.arrays, prices.schedules)]
         grouping = Grouping.of(self.arrays, 1)
         duals = grouping.duals(prices.worker, prices.ps)
@@ -126,7 +126,7 @@ class ColumnGeneration:
         return master
 
     def refine(self, master: RestrictedMaster, tolerance: float) -> bool:
-        """Solve the configuration LP with the rows of `master`, from the best prices so far."""
+        """Solve the LP with the rows of `master`; return whether `tolerance` was reached."""
         centre = self.centre
         best = np.zeros(master.size)
         resources = master.grouping.size
@@ -174,7 +174,7 @@ class ColumnGeneration:
     def _price(
         self, grouping: Grouping, duals: FloatArray, master: float, cuts: SlotCuts
     ) -> _Priced:
-        """Price every job on the empty cluster, at the prices of the resources and of the cuts."""
+        """Price all jobs on the empty cluster at `duals`; record `master` beside the bound."""
         of_cuts = duals[grouping.size :]
         ledger = merged(grouping, duals[: grouping.size])
         # Slots with equal prices and different surcharges must not share a run.

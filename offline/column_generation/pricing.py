@@ -29,14 +29,14 @@ SMOOTHING_STEP = 0.1
 
 @dataclass(slots=True, kw_only=True)
 class MergedServers(ServerGroup):
-    """The empty servers of a group in columns of one class each, at the prices of the class."""
+    """Empty servers of a group, with a column for each class of them, at the class's prices."""
 
     capacities: FloatArray
     member: IntArray
 
     @classmethod
     def of(cls, rows: GroupRows, duals: FloatArray) -> MergedServers:
-        """The servers of `rows` at the prices that the dual values (T, C, R), flat, stand for."""
+        """Make the servers of `rows`, priced by the rows' dual values (T, C, R), flattened."""
         total = rows.total
         classes, resources = total.shape
         shaped = duals.reshape(rows.horizon, classes, resources)
@@ -56,7 +56,7 @@ class MergedServers(ServerGroup):
     def fits(
         self, demand: FloatArray, slots: IntArray, most: int, admitted: BoolArray | None = None
     ) -> FloatArray:
-        """Units of `demand` (R,) that fit on all servers of each class, the same in all slots."""
+        """Return the units of `demand` (R,) that each class holds, the same in all slots."""
         units = self._units(demand, most, admitted)
         # Counted server by server: a class as a whole would hold a task that no server of it holds.
         room = np.bincount(self.member, units, len(self.server))
@@ -70,7 +70,7 @@ class MergedServers(ServerGroup):
         room: FloatArray | None = None,
         admitted: BoolArray | None = None,
     ) -> tuple[IntArray, IntArray, IntArray]:
-        """Cheapest `admitted` servers for ``units[k]`` in ``slots[k]``, lower index first."""
+        """Return k, server, count: the cheapest places for ``units[k]`` in ``slots[k]``."""
         fitting = self._units(demand, int(units.max(initial=0)), admitted)
         unit = self.unit_cost(demand, slots)[:, self.member]
         unit[:, fitting == 0] = np.inf
@@ -81,13 +81,13 @@ class MergedServers(ServerGroup):
         return slot, order[slot, place], placed[slot, place]
 
     def _units(self, demand: FloatArray, most: int, admitted: BoolArray | None) -> IntArray:
-        """Units that fit on each server, (S,): none where it is not admitted."""
+        """Return the units (S,) that fit on each server: 0 on those that are not admitted."""
         units = rounding.units(self.capacities, demand, most)
         return units if admitted is None else units * admitted
 
 
 def merged(grouping: Grouping, duals: FloatArray) -> Ledger:
-    """The empty cluster at the prices of the rows' dual values, as the search reads it."""
+    """Return the empty cluster as a ledger, priced by the dual values of the grouping's rows."""
     split = grouping.worker.size
     worker = MergedServers.of(grouping.worker, duals[:split])
     ps = MergedServers.of(grouping.ps, duals[split:])
@@ -103,7 +103,7 @@ PRICE_WORK, PRICE_WORK_PER_PRICE = 5e-4, 2e-8
 
 
 def pricing_work(arrays: OfflineArrays) -> float:
-    """Work of one call of `price` on this cluster and horizon."""
+    """Return the work of one call of `price` on this cluster and horizon, in about seconds."""
     return PRICE_WORK + PRICE_WORK_PER_PRICE * arrays.prices
 
 
@@ -112,7 +112,7 @@ SECONDS_PER_RUN = 8e-6
 
 
 def in_time(jobs: Sequence[Job], ledger: Ledger, budget: Budget) -> Iterator[Job]:
-    """The jobs to `price`; raises `OutOfTimeError` before one that takes more time than is left."""
+    """Yield jobs to `price`; raise `OutOfTimeError` before one that takes longer than is left."""
     runs = np.cumsum(ledger.changes[::-1])[::-1]
     for job in jobs:
         after = int(runs[job.arrival]) if job.arrival < len(runs) else 0
@@ -123,7 +123,7 @@ def in_time(jobs: Sequence[Job], ledger: Ledger, budget: Budget) -> Iterator[Job
 def price(
     job: Job, ledger: Ledger, surcharges: Sequence[FloatArray | None] | None = None
 ) -> tuple[float, Schedule | None]:
-    """Best positive payoff of `job` and the schedule that has it; 0.0 and None without."""
+    """Return the best positive payoff of `job` and its schedule; 0.0 and None if there is none."""
     candidates: list[tuple[float, int, int, _Surcharged, Split]] = []
     for k, form in enumerate(job.in_forms):
         search = _Surcharged(form, k, ledger, None if surcharges is None else surcharges[k])
@@ -153,7 +153,7 @@ class _Surcharged(Search):
 
 
 def empty(arrays: OfflineArrays, worker_prices: FloatArray, ps_prices: FloatArray) -> Ledger:
-    """Prices (T, H, R) and (T, K, R) on the empty cluster, as the search reads them."""
+    """Return the empty cluster as a ledger with prices (T, H, R) and (T, K, R)."""
     unused = np.zeros_like(worker_prices), np.zeros_like(ps_prices)
     return Ledger.of_arrays(arrays.cluster, worker_prices, ps_prices, *unused)
 
@@ -163,7 +163,7 @@ NO_CUTS: FloatArray = np.zeros(0)
 
 @dataclass(slots=True)
 class StabilityCentre:
-    """The best prices so far."""
+    """The best prices so far, their bound, and their weight in the next prices (`smoothing`)."""
 
     worker_prices: FloatArray
     ps_prices: FloatArray
@@ -177,16 +177,16 @@ class StabilityCentre:
         bound: float,
         cut_duals: FloatArray = NO_CUTS,
     ) -> None:
-        """Move the centre to better prices of the resources and of the cuts."""
+        """Set the prices of the resources and the dual values of the cuts that prove `bound`."""
         self.worker_prices, self.ps_prices = prices
         self.bound, self.cut_duals = bound, cut_duals
 
     def restart(self) -> None:
-        """Reset the smoothing."""
+        """Set the smoothing to its first value."""
         self.smoothing = FIRST_SMOOTHING
 
     def adapt(self, *, is_idle: bool, is_beyond: bool) -> None:
-        """Smooth less after prices that changed nothing, more after some beyond the minimum."""
+        """Smooth less after an `is_idle` round, more if prices are beyond the minimum."""
         # The rule of Pessoa et al. (docs/theory): raise the weight of the centre by a share of what
         # is missing to 1, lower it by a constant.
         if is_idle:

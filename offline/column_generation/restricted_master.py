@@ -31,7 +31,7 @@ from offline.patterns import Cut
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SlotCut:
-    """One cut in one slot."""
+    """A cut in one slot: by form, weights of 0, 1, 2, .. workers, that add up to 1 at most."""
 
     slot: int
     weights: Mapping[int, FloatArray]
@@ -83,11 +83,11 @@ class SlotCuts:
         return numbers, np.array([weight for _, weight in terms])
 
     def surcharges(self, job: int, duals: FloatArray) -> list[FloatArray | None]:
-        """Surcharge of each worker count of a job, one table per form (`surcharge`)."""
+        """Return the surcharges of a job's forms at the cuts' dual values; see `surcharge`."""
         return [self.surcharge(form, duals) for form in self.arrays.forms_of[job]]
 
     def surcharge(self, form: int, duals: FloatArray) -> FloatArray | None:
-        """Surcharge of each worker count of a form in each slot, shape (T, N_i + 1)."""
+        """Return the costs (T, N_i + 1) that cuts add to worker counts; None if they add none."""
         table: FloatArray | None = None
         for number, slot, weights in self._of_form[form]:
             if duals[number] > 0:
@@ -137,7 +137,7 @@ class GroupRows:
         return np.moveaxis(duals, 0, 1).ravel()
 
     def usage(self, rows: IntArray, demand: FloatArray) -> tuple[IntArray, FloatArray]:
-        """Rows that placements of `demand` use, and the share of the capacity they take."""
+        """Return the LP rows that placements `rows` of units of `demand` use, and the shares."""
         classes, resources = self.total.shape
         place = rows[:, SLOT] * classes + self.member[rows[:, SERVER]]
         # Servers of a class share a row: their tasks are one entry.
@@ -159,7 +159,7 @@ class Grouping:
 
     @classmethod
     def of(cls, arrays: OfflineArrays, classes: int | None = None) -> Grouping:
-        """Classes of similar servers, at most `classes` a group; None: of identical ones."""
+        """Group similar servers, at most `classes` classes a group; None: identical ones only."""
         groups = [
             GroupRows(arrays.horizon, group.priced, similar(group, classes))
             for group in (arrays.worker, arrays.ps)
@@ -191,14 +191,14 @@ class Grouping:
 
 
 def levels(arrays: OfflineArrays, classes: tuple[int, ...]) -> list[Grouping]:
-    """Groupings into at most `classes`, then by identical servers; each is finer than the last."""
+    """Return groupings from coarse to fine: at most `classes` each, then identical servers."""
     groupings = [Grouping.of(arrays, most) for most in (*classes, None)]
     finer = [*(grouping.size for grouping in groupings[1:]), None]
     return [g for g, size in zip(groupings, finer, strict=True) if g.size != size]
 
 
 def similar(group: GroupArrays, classes: int | None) -> IntArray:
-    """Class of each server, shape (S,): at most `classes`, of servers with a similar mix."""
+    """Return the class of each server, (S,): at most `classes` of similar mix; None: identical."""
     # Servers that admit different forms are never in one class, so there may be more. Otherwise
     # servers with the same proportions of resources are worth as much together as one. Classes are
     # split in two, the widest first, so that finer groupings refine coarser ones.
@@ -226,7 +226,7 @@ def similar(group: GroupArrays, classes: int | None) -> IntArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
-    """A schedule l of job i in L_i."""
+    """A column of the LP: a schedule l of a job i in L_i, and its utility."""
 
     job: int
     schedule: Schedule
@@ -245,7 +245,7 @@ class Column:
 
 
 def columns_of(arrays: OfflineArrays, schedules: Mapping[str, Schedule]) -> list[Column]:
-    """Columns of schedules by job id."""
+    """Return the columns of schedules, which are given by job id."""
     return [
         Column.of(arrays, k, schedules[job.id])
         for k, job in enumerate(arrays.jobs)
@@ -264,7 +264,7 @@ class MasterSolution:
 
 
 class RestrictedMaster:
-    """Columns, and the linear program over them."""
+    """The LP over the schedules generated so far (columns), with capacity rows and cuts."""
 
     def __init__(self, grouping: Grouping) -> None:
         self.grouping = grouping
@@ -295,7 +295,7 @@ class RestrictedMaster:
         return self.grouping.size + len(self.cuts)
 
     def cut(self, cut: SlotCut) -> None:
-        """Add a cut, with the entries of all columns."""
+        """Add a cut as a row of the LP, with its weights in the present columns."""
         row = self.size
         self.cuts.add(cut)
         users, values = [], []
@@ -340,7 +340,7 @@ class RestrictedMaster:
         return MasterSolution(solution.objective * self._scale, duals, payoffs, solution.values)
 
     def keep_best(self, solution: MasterSolution, most: int) -> None:
-        """Drop the columns that are furthest from use, down to `most` columns."""
+        """Keep the `most` best columns: those in use, then those of largest reduced profit."""
         if len(self.columns) <= most:
             return
         reduced = [

@@ -64,7 +64,7 @@ class Configuration(Method[ConfigurationParams]):
     name, kind, needs_prices = "colgen", ConfigurationParams, True
 
     def solve(self, problem: OfflineProblem, stop: Budget, rng: np.random.Generator) -> Status:
-        """Bound the optimum and look for schedules, in two processes where there is a core."""
+        """Bound the optimum and find schedules, if a second core is free, in two processes."""
         params, prices = self.params, problem.start.prices
         assert prices is not None
         may_start = params.second_process and not stop.is_repeatable
@@ -88,7 +88,7 @@ class Configuration(Method[ConfigurationParams]):
     def _bound_and_improve(
         self, heuristics: Heuristics, start: OnlinePrices, helper: Helper | None = None
     ) -> Status:
-        """The configuration LP and its cuts, then heuristics."""
+        """Solve the configuration LP, add cuts, then run heuristics; return why it ended."""
         params, stop = self.params, heuristics.stop
         state, arrays = heuristics.state, heuristics.arrays
         state.enter(Phase.CONFIGURATION_LP)

@@ -56,7 +56,7 @@ class PartialSolution:
         return {self.arrays.form_of(k, schedule): schedule for k, schedule in ordered}
 
     def put(self, index: int, schedule: Schedule) -> None:
-        """Run a job as scheduled; the caller knows that it fits."""
+        """Add the schedule of a job, given by index; the caller must know that it fits."""
         self.schedules[index] = schedule
         self.values[index] = self.arrays.utility(index, schedule.completion)
         form = self.arrays.form_of(index, schedule)
@@ -67,20 +67,20 @@ class PartialSolution:
             used[rows[:, SLOT], rows[:, SERVER]] += rows[:, COUNT, None] * group.demand[form]
 
     def insert(self, index: int, worker_prices: FloatArray, ps_prices: FloatArray) -> bool:
-        """Run a job where its payoff at these prices is best; return whether one is positive."""
+        """Schedule a job at the best payoff for these prices; return whether one is positive."""
         _, schedule = price(self.arrays.jobs[index], self.ledger(worker_prices, ps_prices))
         if schedule is not None:
             self.put(index, schedule)
         return schedule is not None
 
     def ledger(self, worker_prices: FloatArray, ps_prices: FloatArray) -> Ledger:
-        """Used amounts, and these prices, in the form that the search reads."""
+        """Return a ledger of the used amounts, with these prices, for the search of schedules."""
         resources = self.arrays.worker.resources
         used = self._worker_used[..., :resources], self._ps_used[..., :resources]
         return Ledger.of_arrays(self.arrays.cluster, worker_prices, ps_prices, *used)
 
     def free(self) -> tuple[FloatArray, FloatArray]:
-        """Unused capacities, shapes (T, H, R + L) and (T, K, R + L)."""
+        """Return unused capacities (T, H, R + L), (T, K, R + L), with L columns of admission."""
         return (
             np.maximum(0.0, self.arrays.worker.capacity - self._worker_used),
             np.maximum(0.0, self.arrays.ps.capacity - self._ps_used),
@@ -95,7 +95,7 @@ class PartialSolution:
         return np.array(gaps)
 
     def fill(self, order: Iterable[int], worker_prices: FloatArray, ps_prices: FloatArray) -> None:
-        """Insert the jobs that pay, in this order; then those that fit at all."""
+        """Insert jobs with a payoff at these prices, in this order; then the others that fit."""
         # At the prices of the bound only jobs worth their place come in; what is left over is free.
         rejected = [k for k in order if not self.insert(k, worker_prices, ps_prices)]
         for k in rejected:
@@ -106,7 +106,7 @@ BETTER = 1e-12  # relative: what rounding may add to a total utility
 
 
 class BestSolution:
-    """The incumbent as a solution that heuristics can change."""
+    """The incumbent as a `PartialSolution`; solutions that are better are verified and recorded."""
 
     def __init__(
         self,
@@ -123,7 +123,7 @@ class BestSolution:
 
     @classmethod
     def of(cls, instance: Instance, arrays: OfflineArrays, state: SolveState) -> Self:
-        """The incumbent of a state; later solutions are verified on the instance."""
+        """Start from the incumbent of `state`; later solutions are verified on `instance`."""
         return cls(PartialSolution(arrays, state.schedules), state, partial(verify, instance))
 
     @property
@@ -132,7 +132,7 @@ class BestSolution:
         return self.solution.value
 
     def offer(self, solution: PartialSolution) -> bool:
-        """Keep a solution if it is better than the known one; return whether it was."""
+        """Verify `solution` and make it the incumbent if it is better; return whether it was."""
         if not is_better(solution.value, self.value):
             return False
         # No heuristic is trusted: what it offers is checked before it counts.
@@ -142,7 +142,7 @@ class BestSolution:
         return True
 
     def catch_up(self) -> None:
-        """Take over schedules that the state has from elsewhere, if they are better."""
+        """Replace the solution by the state's incumbent, from elsewhere, if that is better."""
         known = self.state.incumbent
         if known is not None and is_better(known, self.value):
             self.solution = PartialSolution(self.solution.arrays, self.state.schedules)
@@ -186,7 +186,7 @@ class DualValues:
         ps_prices: FloatArray,
         budget: Budget = NO_LIMIT,
     ) -> DualValues:
-        """Price every job at these prices, and at none, on the empty cluster."""
+        """Find each job's best payoff on the empty cluster at these prices, and at zero prices."""
         dear = empty(arrays, worker_prices, ps_prices)
         free = empty(arrays, worker_prices * 0.0, ps_prices * 0.0)
         payoffs, best = (
@@ -197,12 +197,12 @@ class DualValues:
 
     @property
     def chances(self) -> FloatArray:
-        """Relative probability that each job is tried again, shape (I,)."""
+        """Relative probability (I,) that a search draws each job to insert it."""
         chances: FloatArray = self.payoffs + HOPE * self.best + TINY
         return chances
 
     def order(self, jobs: Sequence[int], rng: np.random.Generator) -> list[int]:
-        """Jobs by payoff, by payoff per utility or at random, with some noise."""
+        """Return jobs by noisy payoff, noisy payoff per utility, or at random: one of these."""
         noise = np.exp(rng.normal(0.0, PRIORITY_NOISE, len(jobs)))
         ids = np.array(jobs, dtype=np.int64)
         keys = (self.payoffs[ids], self.payoffs[ids] / np.maximum(self.best[ids], 1e-300))

@@ -33,7 +33,7 @@ MOST_WAIT = 5  # turns that a search waits
 
 @dataclass(slots=True)
 class Turn:
-    """A search, and how it did when it last had its turn."""
+    """A search, the length of its turns, and what it gained per second in the last one."""
 
     phase: str
     search: Callable[[Budget], bool]
@@ -43,7 +43,7 @@ class Turn:
 
 
 class Alternation:
-    """Searches that share one best solution and take turns."""
+    """Searches that improve one solution in turns; a turn has a part `most_share` of the budget."""
 
     def __init__(
         self,
@@ -80,6 +80,7 @@ class Alternation:
 
     def _next(self) -> Turn:
         # What gained nothing from the last schedules may gain from those that others found since.
+        """Return the search to run next: one that waited long, or that of largest gain rate."""
         waited = max(self._turns, key=lambda turn: self._number - turn.last_turn)
         if self._number - waited.last_turn > MOST_WAIT:
             return waited
@@ -91,7 +92,7 @@ Choice = tuple[int, Schedule, pulp.LpVariable]
 
 
 def recombine(first: PartialSolution, second: PartialSolution, budget: Budget) -> PartialSolution:
-    """The best mix of two solutions, or the best that was found before the budget was spent."""
+    """Return the best mix of two solutions found in the budget, at worst the better of the two."""
     better = max((first, second), key=lambda solution: solution.value)
     mix = _common(first, second)
     problem = pulp.LpProblem("mix", pulp.LpMaximize)
@@ -122,7 +123,7 @@ def recombine(first: PartialSolution, second: PartialSolution, budget: Budget) -
 
 
 def take_up(best: BestSolution, budget: Budget) -> None:
-    """Mix in better schedules that the state has from another process."""
+    """Take over better schedules of the state from another process, and offer a mix with them."""
     own, is_own = best.solution, best.is_own
     best.catch_up()
     if is_own and best.solution is not own and not budget.passed:
@@ -131,7 +132,7 @@ def take_up(best: BestSolution, budget: Budget) -> None:
 
 
 def _common(first: PartialSolution, second: PartialSolution) -> PartialSolution:
-    """The jobs that run in the same way in both."""
+    """Return a solution of the jobs with the same schedule in both."""
     common = PartialSolution(first.arrays)
     for k, schedule in first.schedules.items():
         if second.schedules.get(k) == schedule:
@@ -142,7 +143,7 @@ def _common(first: PartialSolution, second: PartialSolution) -> PartialSolution:
 def _choices(
     problem: pulp.LpProblem, solutions: Sequence[PartialSolution], common: PartialSolution
 ) -> Iterator[Choice]:
-    """Each schedule of a job that does not run in the same way in all solutions."""
+    """Yield job, schedule and a new binary variable for each schedule of jobs not in `common`."""
     for number, solution in enumerate(solutions):
         for k, schedule in solution.schedules.items():
             if k not in common.schedules:
@@ -151,7 +152,7 @@ def _choices(
 
 
 def _limits(common: PartialSolution, choices: Sequence[Choice]) -> Iterator[Limit]:
-    """Rows (4) and (5) that the choices may exceed; the common jobs' use is subtracted."""
+    """Yield (4) and (5) for the choices, in the capacity that the common jobs leave free."""
     for group, free in zip(GROUPS, common.free(), strict=True):
         users: dict[tuple[int, int], list[tuple[FloatArray, pulp.LpVariable]]] = {}
         for k, schedule, chosen in choices:

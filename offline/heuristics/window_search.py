@@ -57,7 +57,7 @@ def insertion_work(arrays: OfflineArrays) -> float:
 
 
 class WindowSearch:
-    """A resumable search over plans of all jobs."""
+    """Ruin and recreate over plans of all jobs; a later `search` goes on with the plan."""
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class WindowSearch:
         self._offer(self._snapshot())
 
     def search(self, budget: Budget, patience: int | None = None) -> bool:
-        """Search from the best solution until the budget or the bound is reached."""
+        """Improve the best solution until a limit, or `patience` idle steps; False without jobs."""
         self._take_over()
         value = highest = self._plan.value
         best, steps, last = self._snapshot(), 0, 0
@@ -121,7 +121,7 @@ class WindowSearch:
         return bool(self._worthy)
 
     def _step(self, heat: float, budget: Budget) -> float:
-        """Ruin and recreate once, and return by how much the value of the plan has changed."""
+        """Ruin and recreate once; return the change in value. `heat`: utility to lose at ease."""
         plan = self._plan
         planned = [live for live in self._worthy if live.schedule is not None]
         others = [live for live in self._worthy if live.schedule is None]
@@ -147,7 +147,7 @@ class WindowSearch:
     def _choose(
         self, planned: list[LiveJob], others: list[LiveJob]
     ) -> tuple[list[LiveJob], list[LiveJob]]:
-        """Planned jobs that run about one slot, and others that arrive about it."""
+        """Draw jobs to remove, which run near a slot, and jobs to add, which arrive near it."""
         rng = self.rng
         # A window where a job is left out is one in which something can be gained.
         pivot = others[int(rng.integers(len(others)))] if others else None
@@ -178,7 +178,7 @@ class WindowSearch:
         self.best.offer(PartialSolution(self.arrays, schedules))
 
     def _take_over(self) -> None:
-        """Make the best solution the plan, if it is better."""
+        """Replace the plan by the best solution, if that is better."""
         if not is_better(self.best.value, self._plan.value):
             return
         known = self.best.solution.schedules

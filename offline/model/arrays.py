@@ -29,7 +29,7 @@ class GroupArrays:
 
     @classmethod
     def of(cls, cluster: Cluster, group: groups.TaskGroup, forms: Sequence[Job]) -> GroupArrays:
-        """The arrays of a group."""
+        """Make the arrays; each set of admitting servers becomes a resource without a price."""
         rows = [as_array(group.of(form), cluster.resources) for form in forms]
         demand = np.array(rows, dtype=np.float64).reshape(-1, len(cluster.resources))
         capacity = group.capacity(cluster)
@@ -65,7 +65,7 @@ class GroupArrays:
 
 
 def units_that_fit(capacity: FloatArray, demand: FloatArray, most: IntArray) -> IntArray:
-    """Units of each item alone that capacities (..., R) hold; shape (I, ...)."""
+    """Return how many units of each item alone fit capacities (..., R), up to `most`; (I, ...)."""
     pairs = zip(demand, most.tolist(), strict=True)
     rows = [rounding.units(capacity, row, limit) for row, limit in pairs]
     return np.array(rows, dtype=np.int64).reshape(len(most), *capacity.shape[:-1])
@@ -103,11 +103,11 @@ class OfflineArrays:
         return groups.TaskGroup(name).of(self)
 
     def form_of(self, job: int, schedule: Schedule) -> int:
-        """Index of the form in which a job runs."""
+        """Return the index, among all forms, of the form in which a job runs."""
         return self.forms_of[job][schedule.form]
 
     def part(self, jobs: Sequence[int]) -> OfflineArrays:
-        """The same with these jobs alone, by index."""
+        """Return arrays with these jobs alone, given by index."""
         those = tuple(self.jobs[k] for k in jobs)
         chosen = [form for k in jobs for form in self.forms_of[k]]
         worker, ps = (replace(g, demand=g.demand[chosen]) for g in (self.worker, self.ps))

@@ -23,7 +23,7 @@ SURE = 1e-14  # relative: more than rounding moves a product, or a sum that `mat
 
 @dataclass(frozen=True, slots=True)
 class CapacityLevel:
-    """Items, and a number of their units that they must not all reach."""
+    """Items, and a sum of their units (`count`) that counts reach or stay below."""
 
     items: IntArray
     count: int
@@ -46,7 +46,7 @@ def fits(amounts: Sequence[float], counts: Sequence[int], capacity: float) -> bo
 
 @dataclass(frozen=True, slots=True)
 class Cover:
-    """Counts that do not fit a capacity, and no longer overfill it with one unit less."""
+    """Counts that exceed a capacity; with one unit less of any item, they fit."""
 
     amounts: Sequence[float]
     counts: Sequence[int]
@@ -54,7 +54,7 @@ class Cover:
 
     @classmethod
     def within(cls, amounts: Sequence[float], counts: Sequence[int], capacity: float) -> Cover:
-        """The cover in counts (I,) that do not fit: the units of the smallest items leave first."""
+        """Reduce counts (I,) that do not fit to a cover: the smallest items leave first."""
         least = list(counts)
         for i in np.argsort(amounts, kind="stable").tolist():
             while least[i] > 0:
@@ -71,7 +71,7 @@ class Cover:
         return used(self.amounts, self.counts) > highest * (1.0 + SURE)
 
     def levels(self, amounts: Sequence[float] | None = None) -> list[CapacityLevel]:
-        """Levels such that all counts within the capacity have fewer units on one of them."""
+        """Return levels: fitting counts miss one. For other `amounts`, [] unless `is_sure`."""
         # What has as many units at least as large as the j-th of the cover, for every j, uses no
         # less than the cover; so what fits has fewer units of some size or larger. Where rounding
         # decides whether the cover fits, a level is one item, and only the same sums are compared.
@@ -103,13 +103,13 @@ class Limit:
     variables: Variables
 
     def row(self) -> pulp.LpConstraint:
-        """The row for a solver: as shares of the capacity, widened as `fits` says."""
+        """Return the row for a solver: in shares of the capacity, with the tolerance of `fits`."""
         pairs = zip(self.amounts, self.variables, strict=True)
         shares = pulp.lpSum(amount / self.capacity * variable for amount, variable in pairs)
         return shares <= 1.0 + CAPACITY_TOLERANCE
 
     def counts(self, values: Mapping[str, float]) -> list[int]:
-        """The variables in whole numbers."""
+        """Return the values of the variables, rounded to integers."""
         return [round(values.get(variable.name, 0.0)) for variable in self.variables]
 
     def holds(self, values: Mapping[str, float]) -> bool:
@@ -117,14 +117,14 @@ class Limit:
         return fits(self.amounts, self.counts(values), self.capacity)
 
     def cover(self, values: Mapping[str, float]) -> Cover:
-        """Values that do not hold, as a cover."""
+        """Return the cover in values that break this limit."""
         return Cover.within(self.amounts, self.counts(values), self.capacity)
 
 
 def limits_of_server(
     capacity: FloatArray, users: Iterable[tuple[FloatArray, pulp.LpVariable]]
 ) -> Iterator[Limit]:
-    """One limit per resource: units of these demands (R,) use at most the capacity (R,)."""
+    """Yield the limit of each resource (R,) that the variables, by their demands, could exceed."""
     demands = list(users)
     for r, capacity_r in enumerate(capacity.tolist()):
         terms = [(float(demand[r]), var) for demand, var in demands if demand[r] > 0]
@@ -134,7 +134,7 @@ def limits_of_server(
 
 
 def limits_of_empty_servers(arrays: OfflineArrays, jobs: Iterable[JobVariables]) -> Iterator[Limit]:
-    """(4): sum_i w_i^r y_ih(t) <= c_h^r, and (5): sum_i s_i^r z_ik(t) <= c_k^r."""
+    """Yield (4): sum_i w_i^r y_ih(t) <= c_h^r, and (5): sum_i s_i^r z_ik(t) <= c_k^r."""
     all_jobs = list(jobs)
     for name in GROUPS:
         group = arrays.group(name)
@@ -152,7 +152,7 @@ def solve_within(
     on_refused: Callable[[], None] | None = None,
     **options: Any,
 ) -> Solution:
-    """`oasis.solvers.highs.solve`, with solutions that keep every limit exactly."""
+    """Solve until the solution keeps all limits exactly; `on_refused` is called if one does not."""
     # HiGHS lets a capacity be exceeded by a little more than is forgiven, even if its row is
     # multiplied by `highs.ROW_SCALE`. Such a solution is cut off by rows of whole numbers that
     # everything keeps that fits, and the model is solved again.
@@ -187,7 +187,7 @@ def solve_within(
 def _covers(
     broken: Iterable[Limit], values: Mapping[str, float]
 ) -> dict[Covered, tuple[Limit, Cover]]:
-    """Return the covers of broken limits; equal limits are merged."""
+    """Return the first broken limit and its cover for each capacity and units that exceed it."""
     covers: dict[Covered, tuple[Limit, Cover]] = {}
     for limit in broken:
         cover = limit.cover(values)
@@ -209,7 +209,7 @@ def _covers(
 def _cut_off(
     covers: Iterable[tuple[Limit, Cover]], limits: Iterable[Limit]
 ) -> Iterator[tuple[Variables, list[CapacityLevel]]]:
-    """Capacities that a cover applies to: all of its size, unless rounding decided it."""
+    """Yield for each cover the variables and levels of every limit that it must be forbidden in."""
     # An equal server, or a later slot, could be overfilled in the same way: all get the row at
     # once.
     everywhere = list(limits)

@@ -32,7 +32,7 @@ def admitted_once(forms: Sequence[JobVariables]) -> Rows:
 
 
 def completed_by(c: JobVariables) -> Rows:
-    """A job has completed by a slot if it had before, or completes in it."""
+    """Rows: a job has completed by a slot if it had by the slot before, or completes in it."""
     # HiGHS branches on single variables, and to forbid one completion says next to nothing: to fix
     # one of these cuts off all earlier or all later completions.
     before = pulp.lpSum([])
@@ -65,7 +65,7 @@ def ps_of_work(c: JobVariables) -> Rows:
 
 
 def fewest_ps(job: Job, work: int, most: int, slots: int) -> IntArray:
-    """Fewest parameter servers in total that work takes within 1, 2, ... `slots` slots."""
+    """Return the least sum of parameter servers for `work` in 1, 2, .. `slots` slots; 0: never."""
     needed = job.ps_needed(np.arange(most + 1))
     numbers = np.unique(needed)
     # With a number of parameter servers, as many workers as they serve: fewer save nothing.
@@ -93,7 +93,7 @@ def workers_at_most_chunks(c: JobVariables) -> Rows:
 
 
 def minimum_of_workers(c: JobVariables) -> Rows:
-    """In each slot no worker, or at least the fewest of a gang."""
+    """Rows: in each slot a gang runs with no worker, or with at least its minimum."""
     for slot, runs in c.runs.items():
         yield c.workers_in(slot) >= c.job.worker_counts[0] * runs
         yield c.workers_in(slot) <= c.parallel * runs
@@ -109,7 +109,7 @@ def ps_bandwidth(c: JobVariables) -> Rows:
 
 
 def ps_ratio(job: Job, most: int) -> tuple[int, int, int] | None:
-    """Integers p, q and m with ``ps_needed(n) = ceil((n - m) p / q)`` for m <= n <= `most`."""
+    """Integers p, q, m: ``ps_needed(n) = ceil((n - m) p / q)``, m <= n <= `most`; None: all 0."""
     # `ps_needed` rounds with a tolerance. The smallest ps_needed(n) / n gives the same counts
     # without one. m workers need no parameter server: 0, unless b_i / B_i is below the tolerance.
     needed = job.ps_needed(np.arange(most + 1))
@@ -140,7 +140,7 @@ def of_job(
     work: Callable[[JobVariables], Rows] = training_work,
     further: Sequence[Callable[[JobVariables], Rows]] = (),
 ) -> Rows:
-    """(2), as `work` writes it, (3), (6), (7), (11), the definition of `completed`, the minimum."""
+    """Yield (2) as `work` writes it, (3), (6), (7), (11), minimum, `completed`, `further` rows."""
     yield from admitted_once(forms)
     rows = completed_by, work, workers_at_most_chunks, minimum_of_workers
     for c, rows_of in product(forms, (*rows, ps_bandwidth, ps_at_most_workers, *further)):

@@ -24,7 +24,7 @@ ROW_WORK = 3e-5  # of adding a row to the model, in units of about a second
 
 
 class CompactModel(ScheduleModel):
-    """The whole problem (1)-(13)."""
+    """The whole problem (1)-(13) as a mixed-integer program."""
 
     def __init__(self, arrays: OfflineArrays, budget: Budget = NO_LIMIT) -> None:
         super().__init__(arrays, "oasis_offline", budget=budget)
@@ -57,7 +57,7 @@ class ScheduleExchange:
         self._known = state.schedules
 
     def better(self, objective: float) -> Mapping[str, float] | None:
-        """The best schedules of the state, once, if they are worth more than `objective`."""
+        """Return variables of new schedules worth more than `objective`; None without any."""
         known, schedules = self.state.incumbent, self.state.schedules
         # HiGHS loses time with each solution that it is given.
         if known is None or schedules is self._known or known <= objective + TRUST * abs(objective):
@@ -111,7 +111,7 @@ class CompactMethod(Method[CompactParams]):
 
 
 def _verified(instance: Instance, schedules: Mapping[str, Schedule]) -> float:
-    """The value of schedules that HiGHS has found."""
+    """Return the value of HiGHS's schedules; raise `SolverError` if they break a constraint."""
     try:
         return verify(instance, schedules)
     except VerificationError as error:

@@ -17,7 +17,7 @@ Placement = tuple[int, int, int]
 
 
 class ScheduleModel:
-    """Variables of the forms that can be worth something, and the utility (1); no rows yet."""
+    """A model with variables and utility (1), without rows; `are_merged`: one server a group."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class ScheduleModel:
         return math.fsum(max(max(c.utility.values()) for c in forms) for forms in by_job(self.jobs))
 
     def values_of(self, schedules: Mapping[str, Schedule]) -> dict[str, float]:
-        """Values of the variables, by name, that stand for `schedules`."""
+        """Return the values of the variables, by name, that represent `schedules`, by job id."""
         values: dict[str, float] = {}
         for c in self.jobs:
             schedule = schedules.get(c.job.id)
@@ -62,7 +62,7 @@ class ScheduleModel:
         return values
 
     def schedules_of(self, values: Mapping[str, float]) -> dict[str, Schedule]:
-        """Schedules of the admitted jobs, by id, with nothing in them that the job can spare."""
+        """Return schedules by job id of the jobs that complete in `values`, without surplus."""
         schedules = {}
         for c in self.jobs:
             if any(values.get(var.name, 0.0) > 0.5 for var in c.done.values()):
@@ -75,7 +75,7 @@ class ScheduleModel:
 
 
 def without_surplus(c: JobVariables, workers: list[Placement], ps: list[Placement]) -> Schedule:
-    """The schedule with as many workers as its work takes: the latest are left out."""
+    """Make the schedule with only as many workers as its work takes, the latest left out."""
     in_slot: dict[int, int] = {}
     for slot, _, count in workers:
         in_slot[slot] = in_slot.get(slot, 0) + count

@@ -45,7 +45,7 @@ class JobVariables:
         return range(self.job.arrival, max(self.utility) + 1)
 
     def running(self, slot: int) -> pulp.LpAffineExpression:
-        """Variable: the job completes in `slot` or later."""
+        """Return 1 if the job is admitted and completes in `slot` or later, as an expression."""
         admitted = self.completed[max(self.completed)]
         return admitted - self.completed[slot - 1] if slot - 1 in self.completed else +admitted
 
@@ -63,7 +63,7 @@ class JobVariables:
 
 
 def by_job(forms: Iterable[JobVariables]) -> list[list[JobVariables]]:
-    """The forms of each job together, in the order of the jobs; forms come job after job."""
+    """Group forms by job, in the order of the jobs; the forms of a job must be adjacent."""
     return [list(group) for _, group in groupby(forms, key=lambda c: c.owner)]
 
 
@@ -76,7 +76,7 @@ def variables_of(
     are_merged: bool = False,
     budget: Budget = NO_LIMIT,
 ) -> JobVariables | None:
-    """Variables (11)-(13) of a form of a job, from its arrival on (9)(10); None if worthless."""
+    """Make variables (11)-(13) of a form; `are_merged`: one server a group. None if worthless."""
     index = arrays.forms_of[owner][form]
     job = arrays.forms[index]
     rooms = [group.units(index, job.chunks) for group in (arrays.worker, arrays.ps)]
@@ -120,6 +120,6 @@ def variables_of(
 
 
 def _parallel(job: Job, room: IntArray, ps_room: IntArray) -> int:
-    """Most workers of a job that fit the empty cluster together with their parameter servers."""
+    """Return the most workers that fit the empty cluster together with their parameter servers."""
     counts = range(min(job.chunks, int(room.sum())) + 1)
     return bisect_right(counts, int(ps_room.sum()), key=lambda n: int(job.ps_needed(n))) - 1
