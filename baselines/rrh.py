@@ -30,7 +30,7 @@ def worth_by_slot(job: PolicyJob, horizon: float | None) -> FloatArray:
 
 
 class DelayCosts:
-    """Values of n jobs at one moment, and the costs of delaying them."""
+    """What n jobs are worth at one moment, and what they lose if one delays the others."""
 
     def __init__(
         self,
@@ -49,14 +49,14 @@ class DelayCosts:
         self.present = self._now_worth / (1 + discount * remaining)  # PV, if it runs now to its end
 
     def cost(self, k: int) -> float:
-        """Loss of the other jobs if they wait for job `k`, times the share that it takes."""
+        """Return what the other jobs lose by waiting for job `k`, times its cluster share."""
         lost = self._lost(k)
         # A job does not compete with itself; of the others it holds
         # up as much as it takes of the cluster.
         return float(lost.sum() - lost[k]) * self._shares[k]
 
     def rewards(self, weight: float) -> list[float]:
-        """(weight present - (1 - weight) cost) / left of each of the n jobs."""
+        """Return (weight PV - (1 - weight) cost) / RPT of each of the n jobs."""
         costs = np.array([self.cost(k) for k in range(len(self.remaining))])
         gains = map(rounding.difference, weight * self.present, (1 - weight) * costs)
         return [
@@ -75,7 +75,7 @@ class DelayCosts:
         return float(value), float(sum(lost[j] for j in order[place + 1 :])) * self._shares[k]
 
     def _delay(self, order: Sequence[int]) -> float:
-        """Start of the last job of `order`, counted from now."""
+        """Return when the last job of `order` starts, counted from now."""
         running: list[tuple[float, float]] = []
         now, free = 0.0, 1.0
         # The cluster as one resource: each job waits until the shares before it leave enough.
@@ -88,7 +88,7 @@ class DelayCosts:
         return now
 
     def _lost(self, k: int) -> FloatArray:
-        """Loss of each job if it is delayed by `remaining` of job `k`."""
+        """Return what each job loses if it is delayed by the remaining time of job `k`."""
         return self._now_worth - self._at(self._ends + self.remaining[k])
 
     def _at(self, ends: FloatArray) -> FloatArray:
@@ -207,7 +207,7 @@ class RRH(FixedCountPolicy):
         del self._tables[job.index]
 
     def _serve(self, view: View, plan: Plan) -> None:
-        """Give capacity to jobs in order of reward; running jobs keep their places."""
+        """Place jobs in order of reward; running jobs stay unless a better one needs the room."""
         if not self._jobs:
             return
         room = Room(self._site, view.capacity(), view.down())

@@ -106,7 +106,7 @@ def read_plain(
 
 
 def format_of(source: TraceSource, expected: str = EXPECTED) -> str:
-    """Recognise the format of `source`, a key of `FORMATS`; refuse a file that is no trace."""
+    """Return the format of `source`, a key of `FORMATS`; refuse a file that is no trace."""
     kind = source.kind()
     refuse_other(kind, FORMATS, expected)
     if kind is None and source.header.lstrip().startswith(("[", "{")):
@@ -117,7 +117,7 @@ def format_of(source: TraceSource, expected: str = EXPECTED) -> str:
 
 
 def reading_options(trace: JobTrace, values: Mapping[str, object]) -> TraceOptions:
-    """Options of a format with these `values`; an empty value is the default."""
+    """Return the format's options with these `values`; an empty value means the default."""
     wanted = {name: value for name, value in values.items() if value not in ("", None)}
     known = {entry.name for entry in fields(trace.options) if entry.metadata["reading"]}
     for name in (name for name in wanted if name not in known):
@@ -185,7 +185,7 @@ def read_instance(
 
 
 def kind_of_trace(lines: list[str], document: Any) -> FileKind | None:
-    """The kind of a trace by its first lines, or by its JSON document; None if it is none."""
+    """The kind of trace with these first lines, or this JSON document; None if it is no trace."""
     if document is None and set(readers.NODE_COLUMNS) <= set(csv_cells(lines[0])):
         return FileKind(readers.NODES, readers.NODES_LOOK)
     trace = next((one for one in FORMATS.values() if one.is_of(lines, document)), None)
