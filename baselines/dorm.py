@@ -296,7 +296,7 @@ class Partition:
             self._require(row <= 1, f"capacity_{machine}_{resource}")
 
     def solve(self, node_limit: int) -> tuple[str, dict[int, Allocation] | None]:
-        """Return the status, and the allocation of each candidate; None without an answer."""
+        """Return the outcome in words, and allocations by index of job; None: no answer."""
         from oasis.solvers import Status, highs  # noqa: PLC0415 (needs an extra)
 
         solution = highs.solve(self.problem, node_limit=node_limit)
@@ -322,7 +322,7 @@ class Partition:
     def _add_job(
         self, k: int, candidate: Candidate
     ) -> tuple[pulp.LpVariable, list[pulp.LpVariable]]:
-        """Rows (3), (6), (7) of a job, its fairness loss and whether it is adjusted."""
+        """Add rows (3), (6), (7) of job `k`; return variables of fairness loss and of changes."""
         job = candidate.job
         # A job that runs is kept running: its lower limit is 1.
         runs = self.problem.add_variable(f"runs_{k}", int(candidate.runs), 1, self._pulp.LpInteger)

@@ -228,7 +228,7 @@ class Kod2(GangController):
         return JobState.STARVING if job.index in self._starving else JobState.WAITING
 
     def raise_starving(self, now: float) -> None:
-        """Lines 27-29 of Algorithm 1: jobs that wait longer than STARVELIMIT get more weight."""
+        """Lines 27-29 of Algorithm 1: jobs that wait longer than STARVELIMIT weigh most."""
         while self._limits and self._limits[0][0] <= now:
             limit, index = heappop(self._limits)
             # An entry of an earlier wait, before the job ran and lost

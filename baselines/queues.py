@@ -87,7 +87,7 @@ class Queued(OneLine):
         return plan
 
     def _take_out(self, departed: Sequence[PolicyJob]) -> None:
-        """Jobs that waited when their owners took them back."""
+        """Remove from the line those `departed` jobs that waited: their owners took them back."""
         gone = self._waits.intersection(job.index for job in departed)
         if gone:
             # A sorted list is a heap.
@@ -267,7 +267,7 @@ class Waiting:
     def next(
         self, after: int, failed: Collection[bool], is_quick: Callable[[float], bool]
     ) -> int | None:
-        """The next job behind `after` of a kind, quick or not, that has not `failed`."""
+        """Return the next index behind `after` of a kind (quick: True) that is not in `failed`."""
         if True not in failed:
             fits = is_quick if False in failed else _waits
             return self._find(after, lambda work: _waits(work) and fits(work))
@@ -342,7 +342,7 @@ class Ends:
     def in_order(
         self, more: Sequence[tuple[float, int]], end: Callable[[int], float]
     ) -> Iterator[tuple[float, int]]:
-        """All jobs and `more` by their ends; `end` is called only for the jobs that are taken."""
+        """Yield (end, index) of all jobs and of `more` by end; `end` gives exact ends, lazily."""
         ends, bounds = list(more), iter(self._bounds)
         heapify(ends)
         following = next(bounds, None)
@@ -493,7 +493,7 @@ class EASY(Queued):
         return bool(now.fitting(self._site.machines_for("worker"), worker))
 
     def _promise(self, now: Room, view: View, plan: Plan) -> tuple[float, Room]:
-        """Return when the head will fit, and the capacity then left; infinity if unknown."""
+        """Return when the head of the line will fit (infinity: unknown), and capacity left then."""
         jobs, (_, head) = self._book.jobs, self._line[0]
         later = Room(self._site, now.free.copy(), now.down)
         rule = self._placing.on(self._site)

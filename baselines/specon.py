@@ -414,7 +414,7 @@ class SpeCon(GangController):
         return True
 
     def _usage(self, machine: int) -> float:
-        """R(w, t): cores demanded plus cores reserved, as a share of the machine's cores."""
+        """R(w, t): share of the machine's cores that are busy, plus the share of it reserved."""
         cores = []
         for container in self._at(machine):
             job, allocation = container.job, self._running.allocations[container.job.index]

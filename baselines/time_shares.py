@@ -48,7 +48,7 @@ class Kinds:
         self.machines = list(machines.values())
 
     def admitting(self, job: PolicyJob, group: str) -> list[int]:
-        """The kinds that may run tasks of `group` of a job of one form."""
+        """Return indices of the kinds that may run tasks of `group` of a job with one form."""
         demand = job.worker if group == "worker" else job.ps
         first = [(kind, machines[0]) for kind, machines in enumerate(self.machines)]
         hosts = set(self._site.machines_for(group))
@@ -133,7 +133,7 @@ class Program:
         return min(room, default=0.0)
 
     def _solve(self, needs: Mapping[int, float], *, is_level: bool = False) -> list[float]:
-        """The largest sum at throughputs of `needs`, or the largest common part of `needs`."""
+        """Return shares of the largest sum above `needs`; `is_level`: of the largest level."""
         from oasis.solvers.lp import ColumnLp, LpColumn  # noqa: PLC0415 (needs an extra)
 
         least = {job: need for job, need in needs.items() if job in self._able and need > 0.0}
@@ -156,7 +156,7 @@ class Program:
         return cast(list[float], solution.values.tolist())
 
     def _loads(self, way: Way) -> Iterator[dict[tuple[int, int], float]]:
-        """Use of resources for each pair of kinds that have what the tasks need."""
+        """Yield shares of capacity used, for each pair of kinds for workers and servers."""
         hosts = [
             self._kinds.admitting(way.seen, group) if count else [None]
             for group, count in zip(GROUPS, (way.workers, way.ps), strict=True)

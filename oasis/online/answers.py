@@ -74,7 +74,7 @@ class Delay:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Effects of one call on the other jobs.
+    """Effects of one call on other jobs, and on the sum of utilities.
 
     Parameters
     ----------
@@ -247,7 +247,7 @@ def change_between(
     gone: Iterable[str] = (),
     broken: Iterable[str] = (),
 ) -> Change:
-    """Return the changes of all jobs but `own` between two plans (schedule, planned utility)."""
+    """Compare two plans, id -> (schedule, utility); return what changed for all jobs but `own`."""
     changes: dict[str, list[Any]] = {
         name: [] for name in ("moved", "delayed", "displaced", "placed")
     }

@@ -100,7 +100,7 @@ class PriceFunction(Summarised):
             object.__setattr__(self, name, values)
 
     def summary(self) -> tuple[str, Facts]:
-        """Number of resources, the largest ln U/L, and eta."""
+        """Return the class name, and the number of resources, the largest ln U/L, and eta."""
         largest = short(float(self.log_ratio.max(initial=0.0)))
         size = ("resources", str(len(self.log_ratio)))
         return "PriceFunction", [size, ("ln U/L at most", largest), ("eta", short(self.eta))]
@@ -127,7 +127,7 @@ class PriceFunction(Summarised):
         return _exp(self.log_lower + self.log_ratio)
 
     def scaled(self, factor: float) -> PriceFunction:
-        """The same with U multiplied by `factor`, but not below L: the paper's Fig. 6."""
+        """Return prices with U multiplied by `factor`, but not below L: the paper's Fig. 6."""
         ratio = np.maximum(0.0, self.log_ratio + np.log(factor))
         # A resource without a range of prices (U = L) gets none by scaling.
         return replace(self, log_ratio=np.where(self.log_ratio > 0, ratio, 0.0))
@@ -191,7 +191,7 @@ class PriceBounds(Summarised, Unchanging):
         return {name: getattr(self, name) for name in names}
 
     def summary(self) -> tuple[str, Facts]:
-        """alpha, and the options that the bounds were computed with."""
+        """Return the class name, and alpha and the options the bounds were computed with."""
         floor = ("min_utility_fraction", short(self.min_utility_fraction))
         options = [("normalize", str(self.normalize)), floor, ("scale", short(self.scale))]
         return "PriceBounds", [("alpha", short(self.alpha)), *options]
@@ -325,7 +325,7 @@ def _fraction(value: Any) -> Any:
 
 
 def _exp(logarithm: FloatArray) -> FloatArray:
-    """Exponential, cut off at e^709: beyond that a float overflows."""
+    """Exponential of `logarithm`, at most e^709, beyond which a float overflows."""
     result: FloatArray = np.exp(np.minimum(logarithm, LARGEST_LOG))
     return result
 
@@ -336,7 +336,7 @@ def _price_function(
     horizon: int,
     normalize: bool,
 ) -> PriceFunction:
-    """(23)-(26) for one group from (log best f, log smallest f, ceil(W), demand) of each form."""
+    """Price function (23)-(26) of a group; entries: log best f, log least f, ceil(W), demand."""
     usable = total > 0
     # (25) and (26) add up resource types. In shares of the group's total the sum does not depend on
     # units; in raw units, as printed, it adds GPUs to gigabytes.

@@ -65,7 +65,7 @@ class ServerGroup:
         horizon: int,
         price: Prices,
     ) -> ServerGroup:
-        """A group with nothing committed: one column for each entry of `servers`."""
+        """Make a group with nothing committed: one column for each entry of `servers`."""
         copies = np.array([server.count for server in servers], dtype=np.int64)
         first = np.cumsum(copies) - copies
         columns = np.ascontiguousarray(capacity[first].T)
@@ -78,7 +78,7 @@ class ServerGroup:
 
     @classmethod
     def of_arrays(cls, capacity: FloatArray, used: FloatArray, price: FloatArray) -> ServerGroup:
-        """A group from arrays of shapes (S, R), (T, S, R) and (T, S, R), which it copies."""
+        """Make a group from copies of arrays of shapes (S, R), (T, S, R) and (T, S, R)."""
         servers = np.arange(len(capacity))
         # In the order in which they are read: `take` copies all of an array in another order.
         used, price = (np.ascontiguousarray(np.moveaxis(array, 2, 0)) for array in (used, price))
@@ -123,11 +123,11 @@ class ServerGroup:
         return at_most
 
     def expand(self, array: FloatArray) -> FloatArray:
-        """`used` or `price` of every server: a new array of shape (T, S, R)."""
+        """Return `array`, `used` or `price` by column, for every server: a new (T, S, R)."""
         return np.moveaxis(np.repeat(array, self.copies, axis=2), 0, 2).copy()
 
     def price_at(self, slots: IntArray, servers: IntArray) -> FloatArray:
-        """Prices at the given places, shape (P, R)."""
+        """Return the prices at these places (slot, server), shape (P, R)."""
         return self.price[:, slots, self._column(servers)].T
 
     def fits(
@@ -146,7 +146,7 @@ class ServerGroup:
         return units
 
     def _fits(self, demand: FloatArray, slots: IntArray, most: int) -> FloatArray:
-        """As `fits`, whatever the labels of the servers are, and on closed ones too."""
+        """As `fits`, but without regard to labels and to servers that a calendar closes."""
         # (4) and (5) resource by resource: one pass over the servers each,
         # and nothing for what a task does not ask for.
         least: FloatArray | None = None
@@ -177,7 +177,7 @@ class ServerGroup:
         return counts
 
     def on_columns(self, fits: FloatArray) -> FloatArray:
-        """Tasks that fit on all servers of each column, from `fits` of one server; (q, C)."""
+        """Multiply `fits` of one server by the servers of each column; return (q, C)."""
         return fits if self._is_open else fits * self.copies
 
     def room_by_resource(
@@ -202,7 +202,7 @@ class ServerGroup:
     def unit_cost(
         self, demand: FloatArray, slots: IntArray, columns: int | None = None
     ) -> FloatArray:
-        """sum_r p^r w^r of one unit on a server of each of the first columns in `slots`; (q, C)."""
+        """sum_r p^r w^r of a unit on one server of each of the first `columns`; (q, C)."""
         cost: FloatArray | None = None
         for r in demand.nonzero()[0]:
             part = self.price[r, :, :columns].take(slots, axis=0)
@@ -251,7 +251,7 @@ class ServerGroup:
     def _even_costs(
         self, demand: FloatArray, slots: IntArray, room: FloatArray, most: int
     ) -> FloatArray:
-        """As `total_costs`, where all servers cost the same; counting those that fit is enough."""
+        """As `total_costs`, where all servers cost the same and only the room counts."""
         unit = self.unit_cost(demand, slots, 1)
         result = np.zeros((len(slots), most + 1))
         # Summed one by one, as where servers differ: a product would round differently.
@@ -335,14 +335,14 @@ class ServerGroup:
             self.count_spare()
 
     def is_crowded(self, slots: IntArray, servers: IntArray) -> bool:
-        """Whether one of these places is closed, or more is committed there than it holds."""
+        """Whether one of these places is closed, or has less capacity than is committed."""
         columns = self._column(servers)
         most = self.capacity[:, columns] * (1 + SPARE_MARGIN)
         on_closed = self.closed is not None and self.closed[slots, columns].any()
         return bool((most < self.used[:, slots, columns]).any() or on_closed)
 
     def set_capacity(self, server: int, capacity: FloatArray, price: Prices | None = None) -> None:
-        """Change what one server holds (R,) in every slot; without `price` its prices stay.
+        """Set the capacity (R,) of one server in every slot; without `price` its prices stay.
 
         A lost server is there again.
         """
@@ -357,7 +357,7 @@ class ServerGroup:
             self.count_spare()
 
     def lose(self, server: int) -> None:
-        """Take a server out of every slot; its prices stay."""
+        """Let no task fit on a server in any slot any more; its prices stay."""
         # Without capacity nothing fits that asks for something;
         # `lost` is for tasks that ask for nothing.
         self.set_capacity(server, np.zeros(len(self.capacity)))
@@ -386,7 +386,7 @@ class ServerGroup:
         return not columns or columns == int(self.copies[-1] + self.server[-1])
 
     def _of_columns(self, admitted: BoolArray) -> BoolArray:
-        """Mask of admitted columns; the servers of a column have equal labels."""
+        """Reduce a mask of admitted servers to one of columns, whose servers have equal labels."""
         return admitted[self.server]
 
     def _column(self, servers: IntArray) -> IntArray:
@@ -434,7 +434,7 @@ class ServerGroup:
 
 
 def _few_costs(unit: FloatArray, room: FloatArray, most: int) -> FloatArray:
-    """`total_costs` of up to `FEW` units, placed one by one; `unit` (q, C) is written over."""
+    """`total_costs` of at most `FEW` units, placed one by one; overwrites `unit` (q, C)."""
     result = np.zeros((len(unit), most + 1))
     if most == 0:
         return result

@@ -114,7 +114,7 @@ def _read_pai(source: TraceSource, options: Any) -> Rows:
 
 
 def _parts(path: str, columns: tuple[str, ...], jobs: Rows, known: Any = None) -> Frame:
-    """When the tasks or instances of a table ran, and the GPUs of a task; NaN: not at all."""
+    """Read begin, end (NaN: unknown), GPUs of tasks or instances; of the jobs `known` if given."""
     with located_at(source=path):
         source = table.read_source(path)
         rows = table.csv_rows(source, columns, columns)

@@ -128,7 +128,7 @@ def best_split(
 
 
 def below(rows: FloatArray, limit: float) -> FloatArray:
-    """The costs, with inf for those above `limit`, which no wanted schedule can contain.
+    """Return `rows` with inf for costs above `limit`, which no wanted schedule can contain.
 
     Prices span many orders of magnitude: in a sum with a very large cost the small ones would be
     lost to rounding.
@@ -181,7 +181,7 @@ def _best(envelope: Envelope, utility: FloatArray, at_least: float) -> Split | N
 
 
 def _probes(first: int, end: int) -> IntArray:
-    """At most `PROBES` of the completions ``first .. end - 1``, evenly spread."""
+    """Return at most `PROBES` of the completions ``first .. end - 1``, evenly spread."""
     if end - first <= PROBES:
         return np.arange(first, end)
     return np.linspace(first, end - 1, PROBES).astype(np.int64)
@@ -190,7 +190,7 @@ def _probes(first: int, end: int) -> IntArray:
 def cheapest(
     envelope: Envelope, completion: int, limit: float, noise: float = 0.0
 ) -> tuple[float, Callable[[], Slots] | None]:
-    """Cheapest work up to `completion`, or None if it costs at least `limit`.
+    """Find the cheapest work up to `completion`; None if it costs at least `limit`.
 
     The first value is the cost of the work, or a lower bound on it, at least `limit`.
     """
@@ -218,7 +218,7 @@ def cheapest(
 
 
 def _moved(slots: Slots, moves: Callable[[], Moves]) -> Slots:
-    """`slots` after these moves."""
+    """Return `slots` after the moves: one slot of a group each, with its new count."""
     group, count = moves()
     number = slots.number.copy()
     # Each move takes one slot out of its group, and a group may be moved from more than once.
@@ -394,11 +394,11 @@ class ChunkSplit:
 
     @property
     def cost(self) -> FloatArray:
-        """Cheapest cost of all the work by the end of each slot, shape (n,); inf if impossible."""
+        """The least cost of all the work by the end of each slot, shape (n,); inf if impossible."""
         return self.value[1:, -1]
 
     def best(self, utility: FloatArray) -> Split | None:
-        """The split of the largest positive payoff, the earliest of equals; None without one."""
+        """Return the split of largest positive payoff, the earliest of equals; else None."""
         payoff = np.where(utility > 0, utility - self.cost, -np.inf)
         # Alg. 2, l. 6-9, with the first of equal payoffs: the earliest completion.
         best = int(payoff.argmax())
@@ -409,12 +409,12 @@ class ChunkSplit:
         return self._split(at, float(payoff[at]))
 
     def cheapest(self) -> Split | None:
-        """The cheapest split, its payoff is minus its cost; None if the work does not fit."""
+        """Return the cheapest split (payoff: minus its cost); None if the work does not fit."""
         cost = float(self.cost[-1])  # never more than that of an earlier completion
         return self._split(len(self.cost) - 1, -cost) if cost < np.inf else None
 
     def smallest_factor(self, utility: FloatArray) -> float | None:
-        """The least x at which x times `utility` pays for the work."""
+        """The least x at which x times `utility` pays for the work; None if none does."""
         reachable = (utility > 0) & (self.cost < np.inf)
         factors = self.cost[reachable] / utility[reachable]
         return float(factors.min()) if factors.size else None
@@ -424,7 +424,7 @@ class ChunkSplit:
         return Split(payoff, int(np.flatnonzero(counts)[-1]), counts)
 
     def counts(self, last: int) -> IntArray:
-        """Worker counts in slots 0..`last` at cost ``cost[last]``, as early as ties allow."""
+        """Workers in slots 0..`last` at cost ``cost[last]``, as early as possible in ties."""
         counts = np.zeros(last + 1, dtype=np.int64)
         work = self.value.shape[1] - 1
         for slot in range(last, -1, -1):
