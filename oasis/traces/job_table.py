@@ -88,7 +88,7 @@ FIELDS: Mapping[str, Any] = {  # columns of a frame of jobs -> their values wher
 
 @dataclass(repr=False)
 class PlainTrace(Summarised):
-    """The jobs of a trace, and what is to be said of how it was read.
+    """The jobs of a trace, and notes on how they were read and selected.
 
     Parameters
     ----------
@@ -192,7 +192,7 @@ class PlainTrace(Summarised):
         self.left_out[rule], self.rules[rule] = before - len(self.frame), words
 
     def choose(self, options: TraceOptions) -> None:
-        """Remove jobs without the labels in `options`, and jobs on parts of GPUs if it says so."""
+        """Drop jobs without the labels in `options`, and those on parts of GPUs as `parts` says."""
         every = self.frame
         for name in LABELS:
             label = getattr(options, name, "")
@@ -206,7 +206,7 @@ class PlainTrace(Summarised):
             self.keep("parts", ~self.frame["is_share"], f"by parts ({options.parts})")
 
     def window(self, options: Options, fixed: Collection[str] | None = None) -> Options:
-        """Drop jobs outside the options; given `fixed`, widen all others first; return options."""
+        """Drop jobs outside the options; given `fixed`, first widen all others; return them."""
         clock = self.clock or TraceTimes(options, is_dated=False)
         begin = clock.start(options.start)
         if fixed is not None and len(self.frame):
@@ -315,7 +315,7 @@ def spread(rows: Frame, count: int) -> Frame:
 
 
 def combined(runs: Frame, by: list[str], gpus: str) -> Frame:
-    """Merge the runs of each group: work is added, GPUs are aggregated by `gpus` (sum or max)."""
+    """Return one run for each group: work is added, GPUs are aggregated by `gpus` (sum or max)."""
     worked = runs.assign(line=runs.index, work=runs["gpus"] * runs["duration"])
     worked["ended"] = worked["ended"].fillna(np.inf)  # unknown: so is that of its group
     groups = worked.groupby(by, sort=False, dropna=False)
@@ -335,7 +335,7 @@ def combined(runs: Frame, by: list[str], gpus: str) -> Frame:
 
 
 def jobs_of_runs(runs: Frame, rule: str, rows: Rows, late: str) -> Frame:
-    """Make one or several jobs of the runs with one `key`, by `rule`; `rows` count the rest."""
+    """Return the jobs of the runs with one `key`, by `rule`; other runs are counted in `rows`."""
     last = ~runs.duplicated("key", keep="last")
     ended = runs.groupby("key")["has_ended"].transform("last").astype(bool)
     several = runs[runs.duplicated("key", keep=False) & (ended | (rule == "each"))]
@@ -555,7 +555,7 @@ def _workers(frame: Frame, jobs: Sequence[Job]) -> IntArray:
 
 
 def _fitting_tasks(demand: Mapping[str, float], capacity: Mapping[str, float], sizes: Any) -> int:
-    """Number of tasks with this demand that fit on one server; 1 if the demand is zero."""
+    """Number of tasks of this demand that fit a server; `sizes` are options to name in errors."""
     # 0.3 / 0.1 is below 3 as a float, and yet three fit.
     counts = {name: capacity[name] / n * (1 + 1e-12) for name, n in demand.items() if n > 0}
     if not counts:

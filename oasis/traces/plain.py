@@ -37,7 +37,7 @@ def read_plain(
     format: str | None = None,
     options: Mapping[str, object] | None = None,
 ) -> PlainTrace:
-    r"""Plain jobs of a trace in any format that ``oasis import`` reads, and by the same rules.
+    r"""Read plain jobs from a trace in any format of ``oasis import``, by the same rules.
 
     A row that cannot be used, or a job that ran for no time, is left out and counted; so is a job
     without GPUs. The page of traces has the columns that each format needs.
@@ -106,7 +106,7 @@ def read_plain(
 
 
 def format_of(source: TraceSource, expected: str = EXPECTED) -> str:
-    """Return the format of `source`, a key of `FORMATS`; refuse a file that is no trace."""
+    """Return the format of `source`, a key of `FORMATS`; else raise an error with `expected`."""
     kind = source.kind()
     refuse_other(kind, FORMATS, expected)
     if kind is None and source.header.lstrip().startswith(("[", "{")):

@@ -106,7 +106,7 @@ class JobTrace:
         fixed: Collection[str] | None = None,
         nodes: str | os.PathLike[str] | None = None,
     ) -> tuple[Instance, PlainTrace, Any]:
-        """Return (instance, trace, options); given `fixed`, the other options fit the trace."""
+        """Build an instance; return it, trace, options: if not `fixed`, these fit the trace."""
         source = table.read_source(path)
         if self.nodes is not None:
             with located_at(source=path):  # of two files, the error names the wrong one
@@ -154,7 +154,7 @@ class JobTrace:
 
 
 def known_trace(name: str, **how: Any) -> JobTrace:
-    """Return the format that formats.toml defines as `name`; `how` sets fields it does not have."""
+    """Return the format `name` of formats.toml; `how` sets fields that are not in that file."""
     facts = {key: FACTS[name][key] for key in FACTS[name] if key in JobTrace.__dataclass_fields__}
     facts["options"] = job_table.OPTIONS[facts.get("options", "PlainOptions")]
     return JobTrace(name, **facts, **how)
@@ -427,7 +427,7 @@ def _with_header(form: JobTrace, source: TraceSource, options: Any) -> tuple[Row
 
 
 def _sign(rows: Rows, column: str, has_commas: bool) -> dict[str, int]:
-    """Rewrite the numbers of a column with decimal points; count cells by their decimal sign."""
+    """Rewrite numbers of a column with decimal points; return how many cells had which sign."""
     texts = rows.texts(column)
     odd = [text for text in texts if "," in text or text.count(".") > 1]
     signs = {sign for text in odd for sign in SIGNS if SIGNS[sign].fullmatch(text)}
@@ -533,7 +533,7 @@ def _plain(column: str) -> str:
 
 
 def delimiter_of(header: str) -> str:
-    """Guess the delimiter of a header: the most frequent candidate, or a comma."""
+    """Return the delimiter of a header: the candidate that splits it most, or a comma."""
     return max(DELIMITERS, key=lambda sign: len(table.csv_cells(header, sign)))
 
 
