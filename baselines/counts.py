@@ -87,7 +87,7 @@ class Placing:
 
 
 class FixedCountPolicy(BasePolicy):
-    """Base of policies of jobs with fixed counts, which a placement rule places."""
+    """Base of policies that give each job fixed counts of tasks, placed by a placement rule."""
 
     def __init__(self, seed: int | None = 0, *, placement: str | None = None) -> None:
         self._counts, self._placing = FixedCounts(seed), Placing(placement)
@@ -115,7 +115,7 @@ class Gpus:
 
 
 def on_node(room: Room, job: PolicyJob, workers: int, ps: int, machine: int) -> Allocation | None:
-    """Place workers, and if possible servers, on `machine`; None, `room` unchanged: no room."""
+    """Hold workers on `machine`, and servers if it hosts any; None: no room, `room` unchanged."""
     # Where it may host no parameter servers, as on an instance of the model, these go on the first
     # machine that has room for all of them.
     servers = room.site.machines_for("ps")

@@ -104,7 +104,7 @@ class Dorm(BasePolicy):
 
     @property
     def report(self) -> Mapping[str, Any]:
-        """Numbers of MILPs by result: optimal, stopped by the node limit, or without an answer."""
+        """Counts of MILPs by result, why some had no answer, and the version of the solver."""
         outcomes = Counter(self.outcomes)
         answered = {name: outcomes.pop(name, 0) for name in ("optimal", "node_limit")}
         return {
@@ -135,6 +135,7 @@ class Dorm(BasePolicy):
         return plan
 
     def _repartition(self, view: View, plan: Plan) -> None:
+        """Set new allocations of all jobs by the MILP, and start waiting jobs beside them."""
         before = {index: view.allocation(job) for index, job in self._jobs.items()}
         fairness = Fairness.among(self._jobs, self._portions, view.capacity())
         # counted by demand: a machine that no job can use would otherwise loosen the limit
@@ -369,6 +370,7 @@ class Partition:
     def _add_count(
         self, name: str, tasks: dict[int, pulp.LpVariable], most: int
     ) -> pulp.LpVariable:
+        """Add a variable for the sum of `tasks` over the machines, at most `most`."""
         count = self.problem.add_variable(name, 0, most, self._pulp.LpInteger)
         self._require(self._pulp.lpSum(tasks.values()) == count, f"count_{name}")
         return count
@@ -408,5 +410,6 @@ class Partition:
 
 
 def _read(variables: dict[int, pulp.LpVariable], values: Mapping[str, float]) -> Tasks:
+    """Return the tasks by machine in a solution, without machines that have none."""
     counts = ((machine, round(values[v.name])) for machine, v in variables.items())
     return tuple((machine, count) for machine, count in counts if count)

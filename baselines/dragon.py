@@ -35,7 +35,7 @@ class FewestNodes:
     name = "fewest-nodes"
 
     def place(self, room: Room, job: PolicyJob, workers: int, ps: int) -> Allocation | None:
-        """Place all tasks; None, with `room` unchanged, if they do not fit."""
+        """Place all tasks on few machines; None, with `room` unchanged, if they do not fit."""
         allocation = OneNode().place(room, job, workers, ps)
         if allocation is not None:
             return allocation
@@ -66,7 +66,7 @@ class FewestNodes:
         hosts: tuple[Sequence[int], Mapping[int, int]],
         allocation: Allocation | None,
     ) -> Allocation | None:
-        """Hold `allocation`, or one with all servers on one machine if that needs fewer."""
+        """Hold `allocation`, or one with all servers on one machine if on fewer; return it."""
         (workers, ps), (order, most) = counts, hosts
         before, tries = room.free.copy(), []
         for home in room.site.machines_for("ps"):
@@ -142,7 +142,7 @@ class IdleClock:
         self._levels[machine] = [(level - used, since) for level, since in levels if level > used]
 
     def idle(self, machine: int, limit: float, now: float) -> int:
-        """The amount of `machine` that has been free for `limit` or longer."""
+        """Return how much of `machine` has been free for `limit` or longer."""
         amounts = [amount for amount, since in self._levels[machine] if since + limit <= now]
         return amounts[-1] if amounts else 0
 
@@ -196,7 +196,7 @@ class LocalityAware(GangController):
         return self._plan
 
     def launch_first_that_fits(self) -> None:
-        """Step (3) of Fig. 5, AFCFS (section 3.3): launch the first waiting job that fits."""
+        """Step (3) of Fig. 5, AFCFS (section 3.3): launch all waiting jobs that fit, by arrival."""
         # "It simply selects the first arrival job in the queue whose required resource capacity is
         # less than the residual capacity"; then the next, until none fits. Read: less or equal, as
         # a whole cluster could else never be used; and a job fits if its tasks can be placed, not
@@ -278,7 +278,7 @@ class Dragon(LocalityAware):
         return self._plan
 
     def serve_queue(self, now: float) -> None:
-        """Steps (1) to (3) of Fig. 5: urgent jobs first, then the first waiting job that fits."""
+        """Steps (1) to (3) of Fig. 5: launch urgent jobs, then all other waiting jobs that fit."""
         self.scale_down_for_urgent(now)
         self.launch_first_that_fits()
 
@@ -337,6 +337,7 @@ class Dragon(LocalityAware):
         return min(urgent, key=lambda job: (size(job), job.index), default=None)
 
     def _is_late(self, job: PolicyJob, now: float) -> bool:
+        """Whether `job` has waited for theta or longer."""
         return self._since[job.index] + self._theta <= now
 
     def _machines(self) -> list[int]:
@@ -345,6 +346,7 @@ class Dragon(LocalityAware):
         return [m for m, row in enumerate(free) if row[gpu] and self._running.growing_on(m)]
 
     def _note_waiting(self, view: View) -> None:
+        """Record when jobs that arrived or lost a machine began to wait and become urgent."""
         for job in (*view.arrived, *view.evicted):
             if job.index in self._queue:
                 self._since[job.index] = view.now
@@ -399,7 +401,7 @@ def make_room(
 
 
 def shrink(room: Room, job: PolicyJob, allocation: Allocation, workers: int) -> Allocation:
-    """Drop workers until `workers` remain; workers on a machine with a parameter server go last."""
+    """Drop workers until `workers` remain, last those beside parameter servers; return the rest."""
     while allocation.worker_count > workers:
         homes = dict(allocation.ps)
         # The machines that are nearly empty of this job come free first; the last index

@@ -94,7 +94,7 @@ class FreeSlots:
                 self.take(slot, claim.sizes[place - 1], sign)
 
     def minimum_share(self, claim: Claim, now: int | None = None) -> Shape | None:
-        """Sizes by slot of least limit that meet the deadline, or None; `now`: present size."""
+        """Return sizes by slot that just meet the deadline, or None; `now`: size in this slot."""
         # Progressive filling: under a limit, the job has in each slot as much as is free, up to it.
         # With `now` given, it has that in the present slot whatever the limit.
         slack = TOLERANCE * max(1.0, claim.remaining)
@@ -129,12 +129,13 @@ class FreeSlots:
         return total
 
     def _most(self, slot: int, claim: Claim, limit: int) -> int:
+        """Return the largest size number up to `limit` that fits in `slot`; 0 if none fits."""
         sizes = claim.sizes
         return next((k for k in range(limit, 0, -1) if self.fits(slot, sizes[k - 1])), 0)
 
 
 def minimum_shares(claims: Iterable[Claim], slots: FreeSlots) -> tuple[dict[int, Shape], list[int]]:
-    """Take minimum satisfactory shares from `slots`; return them, and jobs that would be late."""
+    """Take minimum satisfactory shares from `slots`; return shapes, and indices of late jobs."""
     shapes, late = {}, []
     # Earliest deadline first: later jobs have more slots to give way into.
     for claim in sorted(claims, key=lambda claim: (rounding.key(claim.time), claim.index)):
@@ -362,16 +363,19 @@ class ElasticFlow(BasePolicy):
         return slots, shapes
 
     def _slots(self, view: View) -> FreeSlots:
+        """Return the capacity of all machines by slot, before any job takes some."""
         totals = self._pools.amounts(view.capacity())
         number = math.floor(view.now / self._length + TOLERANCE)
         return FreeSlots(totals, self._length, (number + 1) * self._length - view.now)
 
     def _claims(self, view: View) -> Iterator[Claim]:
+        """Yield a claim for each admitted job, also for best effort."""
         for index, job in self._jobs.items():
             time = self._deadlines[index] - view.now
             yield Claim(index, self._sizes[index], view.remaining(job), time)
 
     def _due(self, view: View) -> list[Claim]:
+        """Return the claims of jobs with a deadline."""
         return [claim for claim in self._claims(view) if claim.time < math.inf]
 
     def _deadline(self, job: PolicyJob) -> float:
@@ -405,6 +409,7 @@ class ElasticFlow(BasePolicy):
         return tuple(sizes)
 
     def _size(self, job: PolicyJob, workers: int, ps: int, speed: float) -> Size:
+        """Make the size of `job` with these tasks and this speed."""
         usage: dict[int, int] = {}
         self._loads.add(usage, job, workers, ps)
         gpus = rounding.key(self._gpus.of(job, workers))
@@ -472,6 +477,7 @@ class ElasticFlow(BasePolicy):
 
 
 def _counts(of: Size | Allocation) -> tuple[int, int]:
+    """Return (workers, parameter servers)."""
     if isinstance(of, Size):
         return of.workers, of.ps
     return of.worker_count, of.ps_count

@@ -187,7 +187,7 @@ class Fairness:
 def fair_shares(
     portions: Mapping[int, FloatArray], most: Mapping[int, int], supply: FloatArray
 ) -> dict[int, float]:
-    """Fair dominant share of each job, by progressive filling with fractions of workers."""
+    """Return the fair dominant share of each job, by progressive filling, workers divisible."""
     # All jobs grow at one pace, measured by their dominant shares, until a resource that they need
     # is used up or they have all the workers they can use (Ghodsi et al., NSDI 2011, section 4).
     shares = dict.fromkeys(portions, 0.0)
@@ -400,7 +400,7 @@ class FinishTimeFairness(Ordered):
         self._leases: dict[int, float] = {}  # end of the lease of each job that runs
 
     def before_serving(self, view: View) -> None:
-        """Update the jobs present, and sort those that wait: fairness changes with time."""
+        """Add up the time of all jobs present, and sort the line anew: fairness changes in time."""
         # The book still has the jobs of the time that passed: it is updated after this.
         self._job_time += len(self._book.jobs) * (view.now - self._now)
         self._now = view.now
@@ -409,7 +409,7 @@ class FinishTimeFairness(Ordered):
         self.rank_anew(view)
 
     def after_serving(self) -> None:
-        """Give a lease to jobs that start, or that continue after one ended."""
+        """Give a lease to each job that starts, or that goes on after its lease has ended."""
         end = self._now + self._length
         self._leases = {
             index: old if (old := self._leases.get(index, end)) > self._now else end

@@ -310,6 +310,7 @@ class Gavel(FixedCountPolicy):
             plan.changes[index] = NOTHING
 
     def _rank(self, key: tuple[int, int]) -> tuple[float, ...]:
+        """Return the sort key of a pair (job, form) in a round: the highest priority is first."""
         share, received = rounding.key(self._shares[key]), self._received.get(key, 0.0)
         if self.rounds == STRICT:
             priority = rounding.key(share / (received + self._length / 2.0))

@@ -238,7 +238,7 @@ class Kod2(GangController):
                 heappush(self._starving_heap, index)
 
     def launch_by_weight(self) -> bool:
-        """Lines 5-30 of Algorithm 1; return whether a job was launched."""
+        """Lines 5-30 of Algorithm 1: launch waiting jobs by weight; return whether any was."""
         head = min(self._heads(), key=self._order)
         # Only a job that weighs as much as all that run may take workers from them.
         top = self._running_weights[-1] if self._running_weights else -math.inf
@@ -248,7 +248,7 @@ class Kod2(GangController):
         return self._queue.launch_all(self._order, self._launch, set()) > 0
 
     def launch_or_scale_in(self, head: PolicyJob) -> bool:
-        """Lines 5-17: launch the weightiest waiting job at its minimum, by scale-in if need be."""
+        """Lines 5-17: launch `head` at its minimum, by scale-in if need be; return if it was."""
         if self._launch(head) is None:
             # Jobs at their minimum give nothing.
             scaled = scale_in(

@@ -190,10 +190,12 @@ class KubernetesDefault(BasePolicy):
         return changed
 
     def _allocation(self, index: int) -> Allocation:
+        """Return the bound pods of the job with this index as an allocation."""
         bound = self._bound[index]
         workers, ps = (tuple(sorted(bound[group].items())) for group in GROUPS)
         return Allocation(workers, ps)
 
     def _is_whole(self, index: int) -> bool:
+        """Whether all pods of the job with this index are bound."""
         allocation = self._allocation(index)
         return (allocation.worker_count, allocation.ps_count) == self._book.counts[index]

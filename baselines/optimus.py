@@ -112,6 +112,7 @@ class Evenly:
         return BestFit().place(room, job, workers, ps)
 
     def _hosts(self, room: Room, group: str, demand: Demand) -> list[int]:
+        """Return the machines with room for one task, the idlest first."""
         hosts = [k for k in room.site.machines_for(group) if room.takes(k, demand)]
         return room.most_idle(hosts)
 

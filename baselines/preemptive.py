@@ -42,7 +42,7 @@ class PreemptiveCapacity:
         return self._second is not None
 
     def keep(self, job: PolicyJob) -> bool:
-        """Let a running `job` go on where it is; if its place is taken, preempt it: False."""
+        """Let `job` go on where it runs and return True; if that is taken, preempt it: False."""
         self._later.pop(job.index, None)
         if self._second is None or self._second.hold(job, self._view.allocation(job)):
             return True
@@ -156,15 +156,15 @@ class Ordered(OneLine):
         raise NotImplementedError
 
     def before_serving(self, view: View) -> None:
-        """Hook at each event, after `running` is updated and before keys are computed."""
+        """Hook of each event for subclasses: `running` is updated, keys are computed after it."""
 
     def rank_anew(self, view: View) -> None:
-        """Sort waiting jobs whose keys have changed."""
+        """Compute the keys of all waiting jobs again, and sort the line by them."""
         jobs = self._book.jobs
         self._waiting = sorted(self._key(jobs[index], view) for _, index in self._waiting)
 
     def after_serving(self) -> None:
-        """Hook after running and waiting jobs are known."""
+        """Hook for subclasses, called when all jobs had their turns at an event."""
 
     def wake_at(self, view: View) -> float | None:
         """Return the next time at which the order changes without an event; None if never."""
@@ -202,6 +202,7 @@ class Ordered(OneLine):
     def _serve(self, view: View, plan: Plan) -> None:
         # Sorted at each event, as keys of running jobs change while they run.
         # Those within their minimum run time stay where they are, whatever their turn.
+        """Give each job its turn, in order; enter starts, moves and pauses in `plan`."""
         locked = {k: job for k, job in self._running.items() if view.kept_until(job) > view.now}
         rank, counts = self.key, self._book.counts
         running = sorted(
@@ -428,5 +429,5 @@ class LAS(Ordered):
                 self._waiting[place] = self._stands[index], index
 
     def wake_at(self, view: View) -> float | None:
-        """Next time at which a running job passes a threshold, if any job waits."""
+        """Return when a running job next passes a threshold; None if no job waits."""
         return self._levels.next_end(self.running(), view) if self._waiting else None

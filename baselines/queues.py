@@ -277,6 +277,7 @@ class Waiting:
         return position
 
     def _work(self, index: int) -> float:
+        """Return the work of the job with this index."""
         return self._least[self._leaves + bisect_left(self._indices, index)]
 
     def _rebuild(self, index: int) -> None:
@@ -295,6 +296,7 @@ class Waiting:
         self._least = [math.inf, *(work for level in reversed(levels) for work in level)]
 
     def _set(self, place: int, work: float) -> None:
+        """Set the work of the leaf at `place`, and the least work of the nodes above."""
         least, node = self._least, self._leaves + place
         least[node] = work
         node //= 2
@@ -425,10 +427,12 @@ class EASY(Queued):
         waiting.enter(job.index, view.remaining(job))
 
     def _size(self, index: int) -> Size:
+        """Return the size of the job with this index."""
         job = self._book.jobs[index]
         return (job.worker, job.ps, *self._book.counts[index])
 
     def _leave(self, index: int) -> None:
+        """Remove a job that no longer waits from the jobs of its size."""
         size = self._size(index)
         self._sizes[size].leave(index)
         if not self._sizes[size]:
@@ -521,7 +525,7 @@ class EASY(Queued):
         return float(rounding.ceil(end)) if self._site.slotted else end
 
     def _start(self, job: PolicyJob, now: Room, later: Room | None) -> Allocation | None:
-        """Place `job` in room free `now` and, if `later` is given, also then; None if none is."""
+        """Place `job` in `now`, and also in `later` if that is given; None if it does not fit."""
         tasks = self._book.counts[job.index]
         if later is None:
             return self._placement.place(now, job, *tasks)

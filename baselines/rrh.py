@@ -65,7 +65,7 @@ class DelayCosts:
         ]
 
     def candidate(self, k: int, order: Sequence[int]) -> tuple[float, float]:
-        """Discounted yield and opportunity cost of job `k`, if the jobs run in this `order`."""
+        """Return discounted yield and opportunity cost of job `k` if jobs run in this `order`."""
         # The cluster is one resource of which each job takes its share, in strict order: `k` waits
         # until those before it leave room, and only those behind it wait for `k`.
         place = list(order).index(k)
@@ -94,6 +94,7 @@ class DelayCosts:
     def _at(self, ends: FloatArray) -> FloatArray:
         # Work that ends at time e completes in the slot ceil(e) - 1.
         # Clipped as floats: the end of an absurdly long job is beyond all integers.
+        """Return what each of the n jobs is worth if it ends at these times."""
         last = self._worth.shape[1] - 1
         slots: IntArray = np.clip(rounding.ceil(ends) - 1, 0, last).astype(np.int64)
         worth: npt.NDArray[np.float64] = self._worth[self._rows, slots]
@@ -189,6 +190,7 @@ class RRH(FixedCountPolicy):
         return plan
 
     def _admit(self, job: PolicyJob, view: View, plan: Plan) -> None:
+        """Admit or reject a new `job`, by its gain and the delay it causes to accepted jobs."""
         self._tables[job.index] = worth_by_slot(job, self._site.horizon)
         delays = self._delay_costs(view)
         rewards = delays.rewards(self.weight)
@@ -203,6 +205,7 @@ class RRH(FixedCountPolicy):
             plan.rejected[job.index] = f"{gain}, needs more than {self.threshold:g}"
 
     def _strike(self, job: PolicyJob) -> None:
+        """Forget a job that has ended or was rejected."""
         self._book.strike(job)
         del self._tables[job.index]
 
@@ -223,6 +226,7 @@ class RRH(FixedCountPolicy):
                 plan.changes[index] = allocation
 
     def _delay_costs(self, view: View) -> DelayCosts:
+        """Compute values and delay costs of all accepted jobs now, in order of arrival."""
         return DelayCosts(
             view.now,
             np.array([view.remaining(j) / self._needs[i][0] for i, j in self._jobs.items()]),

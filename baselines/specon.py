@@ -130,7 +130,7 @@ On = Mapping[int, Sequence[Container]]
 
 
 def count(containers: Sequence[Container], *categories: Category) -> int:
-    """Number of `containers` in any of `categories`."""
+    """Return the number of `containers` in any of `categories`."""
     return sum(container.category in categories for container in containers)
 
 
@@ -333,7 +333,7 @@ class SpeCon(GangController):
         ]
 
     def reallocate(self, container: Container, now: float) -> None:
-        """Algorithm 2, the SpeCon scheduler: move `container` to the best worker, or not."""
+        """Algorithm 2, the SpeCon scheduler: move `container` to the best worker, or log a stay."""
         # A container that stays, too, has had the one decision of its life (lines 9, 15 and 20).
         container.migrated = True
         self._watched.discard(container.job.index)
@@ -345,7 +345,7 @@ class SpeCon(GangController):
             self._move(container, host, now, MIGRATED)
 
     def even_out(self, now: float) -> None:
-        """Algorithm 3, for the containers that have converged (section V-C)."""
+        """Algorithm 3 (section V-C): move converged containers to even out the workers."""
         rebalance(
             self._workers(),
             lambda container, worker: self._move(container, worker, now, REBALANCED),
@@ -401,9 +401,11 @@ class SpeCon(GangController):
         return self._at(home)
 
     def _at(self, machine: int) -> list[Container]:
+        """Return the containers on `machine`."""
         return list(self._on[machine].values())
 
     def _has_room(self, container: Container, machine: int) -> bool:
+        """Whether all tasks of `container` fit on `machine` now; nothing is moved."""
         before = self._running.allocations[container.job.index]
         allocation = _all_on(before, machine)
         if allocation.ps and machine not in self._site.machines_for_both:

@@ -114,10 +114,7 @@ class Program:
             return self._solve(needs, is_level=True)[:-1]
 
     def level(self, needs: Mapping[int, float]) -> float:
-        """Return the most that the least throughput of a job over its need can be.
-
-        Jobs for which no machine is there do not count; infinity if there are no others.
-        """
+        """Return the largest least ratio of throughput to need; infinity if no job has machines."""
         able = any(need > 0.0 for job, need in needs.items() if job in self._able)
         return self._solve(needs, is_level=True)[-1] if able else math.inf
 
@@ -133,7 +130,7 @@ class Program:
         return min(room, default=0.0)
 
     def _solve(self, needs: Mapping[int, float], *, is_level: bool = False) -> list[float]:
-        """Return shares of the largest sum above `needs`; `is_level`: of the largest level."""
+        """Return shares by column, of largest sum above `needs`, or (`is_level`) largest level."""
         from oasis.solvers.lp import ColumnLp, LpColumn  # noqa: PLC0415 (needs an extra)
 
         least = {job: need for job, need in needs.items() if job in self._able and need > 0.0}

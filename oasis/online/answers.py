@@ -232,7 +232,7 @@ class Totals:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Totals:
-        """Rebuild from `to_dict`."""
+        """Make totals from what `to_dict` returned."""
         names = (field.name for field in fields(cls))
         totals: dict[str, Any] = {name: entry(data, name, real) for name in names}
         return cls(**totals)

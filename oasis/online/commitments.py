@@ -169,6 +169,7 @@ class Commitments:
 
 
 def _uses(live: LiveJob, group: TaskGroup, server: int) -> bool:
+    """Whether a job is planned on this server of the group."""
     if live.schedule is None:
         return False
     return bool((group.placed(live.schedule)[:, SERVER] == server).any())

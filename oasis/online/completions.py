@@ -114,6 +114,7 @@ def _logs_of_head(
 
 def _threshold(logs: FloatArray, min_utility_fraction: float) -> float:
     # What is worth exactly the share counts, whatever rounding says.
+    """Logarithm of the utility floor: this fraction of the best, which is the first of `logs`."""
     return float(logs[0] + _log(min_utility_fraction)) - TOLERANCE
 
 

@@ -123,6 +123,7 @@ class Ledger:
         self._add(job, schedule, bounds, -1)
 
     def _add(self, job: Job, schedule: Schedule, bounds: AnyPrices | None, sign: int) -> None:
+        """Add (`sign` 1) or take back (-1) the demand of a schedule; update prices if `bounds`."""
         names, job = self.cluster.resources, job.in_form(schedule.form)
         for group in GROUPS:
             rows = group.placed(schedule)
@@ -149,10 +150,7 @@ class Ledger:
         self.changes[first:end] = differs
 
     def close(self, calendar: Calendar) -> None:
-        """Close machines during the windows of `calendar`, which replaces the last calendar.
-
-        Commitments and prices stay.
-        """
+        """Close machines in the windows of `calendar`, instead of the last one's; amounts stay."""
         self.calendar = calendar
         first_ps = len(self.cluster.worker_ids)
         for group, offset in zip(GROUPS, (0, first_ps), strict=True):

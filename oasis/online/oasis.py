@@ -220,6 +220,7 @@ class OASiS:
         return searches(job, ledger, self.granularity, self.bounds.min_utility_fraction)
 
     def _explain(self, job: Job, commits: int) -> Explanation:
+        """Explain why `job` was rejected when `commits` schedules were committed."""
         return explanation(self._searches(job, self.history.after(commits)))
 
     def record(self, decision: Decision, arrival: int) -> None:

@@ -136,6 +136,7 @@ def blended(bounds: PriceBounds, learned: LearnedPrices, trust: float) -> OwnPri
 
 
 def _has_prices(value: object) -> bool:
+    """Whether `value` is an object with the method `at`, and not a class."""
     return isinstance(value, Prices) and not isinstance(value, type)
 
 

@@ -140,7 +140,7 @@ class PriceFunction(Summarised):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> PriceFunction:
-        """Rebuild from `to_dict`; `InstanceError` with the path of what is missing or wrong."""
+        """Rebuild from `to_dict`; `InstanceError` has the path of what is missing or wrong."""
         lower = document.entry(
             data, "log_lower", document.list_of(document.optional(document.real))
         )
@@ -319,6 +319,7 @@ class PriceBounds(Summarised, Unchanging):
 
 
 def _fraction(value: Any) -> Any:
+    """Return `value` if it is a number from 0 to below 1; else raise `InstanceError`."""
     if not (isinstance(value, Real) and 0 <= float(value) < 1):
         raise InstanceError("", "expected 0 <= phi < 1", value)
     return value

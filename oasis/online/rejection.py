@@ -73,6 +73,7 @@ def explanation(forms: Sequence[Search]) -> Explanation:
 
 
 def _factor(rejection: Rejection | None) -> float:
+    """Return the factor on the utility that would admit the job; infinity if it is unknown."""
     known = None if rejection is None else rejection.utility_factor
     return np.inf if known is None else known
 
@@ -88,7 +89,7 @@ def _least(rejections: Sequence[Rejection | None]) -> Rejection | None:
 
 
 def reason_of(search: Search, rejection: Rejection | None) -> Reason:
-    """Classify why a search found no schedule of positive payoff."""
+    """Return the kind of reason why a search found no schedule of positive payoff."""
     # From the most basic reason to the most particular one: the
     # first that applies is the one to name.
     if search.ledger.cluster.unmet(search.job):
@@ -156,7 +157,7 @@ def scarcest_resource(search: Search, last: int) -> str:
 
 
 def explain_rejection(search: Search) -> Rejection | None:
-    """Return the utility that would have admitted a job; None if no capacity is left for it.
+    """Return the least utility that would admit a job; None if no capacity is left for it.
 
     The payoff is positive at completion t if and only if f(t) > cost(t).
     """

@@ -166,10 +166,7 @@ class Search:
         return first_if_best(self._first_costs(capacity, len(used)), used, self.utility, self.work)
 
     def soonest(self) -> int | None:
-        """The first slot in which the work may be complete, by the bounds of `_at_most`.
-
-        None if it cannot be complete by the last completion that counts.
-        """
+        """First slot in which the work may be complete, by `_at_most`; None: too late to count."""
         end = self.start + len(self.utility)
         if end <= self.start:
             return None
@@ -209,7 +206,7 @@ class Search:
         return smallest_cost(rows, lengths, self.work)
 
     def smallest_factor(self) -> float | None:
-        """Least factor on the utility at which some schedule breaks even; None if there is none."""
+        """Least factor on the utility at which a schedule breaks even; None if there is none."""
         utility = self.utility
         rows, lengths = self._rows_that_count
         if rows is None:
@@ -263,11 +260,7 @@ class Search:
         return self._slot_costs(self.start + len(self.utility))
 
     def _slot_costs(self, end: int) -> tuple[FloatArray | None, IntArray]:
-        """COST_t in one slot of each run until `end`, and the lengths of the runs.
-
-        The cost of 0..N workers is inf where they do not fit. None instead of costs if there is no
-        room for the work.
-        """
+        """COST_t of 0..N workers (inf: no room) in a slot of each run, or None; run lengths."""
         if not self._has_capacity(end):
             return None, np.zeros(0, dtype=np.int64)
         capacity = self._capacity(end)
@@ -299,7 +292,7 @@ class Search:
     def _costs(
         self, starts: IntArray, fit: IntArray, fits: FloatArray, ps_fits: FloatArray
     ) -> FloatArray:
-        """COST_t in one slot of each run in `starts`, given the result of `_free_capacity`."""
+        """COST_t in one slot of each run; other arguments are results of `_free_capacity`."""
         # No slot has room for more, and N_i may be far above it:
         # the table is only as wide as needed.
         most = int(fit.max())
@@ -316,10 +309,7 @@ class Search:
         return rows
 
     def _at_most(self, starts: IntArray) -> IntArray:
-        """An upper bound on the workers that fit in one slot of each run, from sums over servers.
-
-        It is the number that would fit if all servers of a group were one.
-        """
+        """Upper bound on workers in a slot of each run, as if all servers of a group were one."""
         job = self.job
         # Were all servers of a group one, no less would fit; nothing is rounded per server.
         workers = self.ledger.worker.units_at_most(self._worker, starts, self.most)
@@ -332,7 +322,7 @@ class Search:
         return at_most
 
     def _capacity(self, end: int) -> _RunCapacity:
-        """Free capacity of the slots before `end`."""
+        """Return the free capacity of the slots before `end`."""
         return self._capacity_beyond(end).until(end)
 
     def _capacity_beyond(self, end: int) -> _RunCapacity:
@@ -424,10 +414,7 @@ def _rows(first: IntArray, lengths: IntArray, servers: IntArray, counts: IntArra
 
 
 def _first_slots(fit: IntArray, lengths: IntArray, work: int) -> IntArray | None:
-    """Number of slots used of each run until `work` fits; None if it never fits.
-
-    Runs that are not needed are left out.
-    """
+    """Number of slots used of each run, up to the last needed, until `work` fits; None: never."""
     done = (fit * lengths).cumsum()
     last = int(done.searchsorted(work))
     if last == len(done):

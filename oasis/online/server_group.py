@@ -85,7 +85,7 @@ class ServerGroup:
         return cls(capacity.T, used, price, servers, np.ones_like(servers))
 
     def count_spare(self) -> None:
-        """Start to track the spare capacity of each slot."""
+        """Compute the spare capacity of each slot, and track it from now on."""
         # A lost server may hold more than its capacity of 0 and must not take away from the others.
         unused = np.maximum(self.capacity[:, None] - self.used, 0.0)
         if self.closed is not None:
@@ -95,15 +95,12 @@ class ServerGroup:
 
     @property
     def _margin(self) -> FloatArray:
+        """By how much `spare` may exceed the free capacity, for rounding; (R,)."""
         margin: FloatArray = SPARE_MARGIN * (self.capacity @ self.copies)
         return margin
 
     def units_at_most(self, demand: FloatArray, slots: IntArray, most: int) -> IntArray:
-        """An upper bound on the units of `demand` (R,) that fit in each of `slots`; (q,).
-
-        It is the number that would fit if all servers were one, whatever their labels, and at most
-        `most`.
-        """
+        """Upper bound on units of `demand` in each of `slots`, as if all servers were one; (q,)."""
         if self.spare is None:
             return np.full(len(slots), most)
         if not len(self.copies):  # no machine hosts parameter servers
@@ -167,10 +164,7 @@ class ServerGroup:
     def fits_on(
         self, demand: FloatArray, slots: IntArray, servers: IntArray, most: int
     ) -> IntArray:
-        """Units of `demand` (R,) that fit on each of n `servers`, at most `most`; (q, n).
-
-        Whatever the labels of the servers are.
-        """
+        """Units of `demand` that fit on n `servers`, of any labels, at most `most`; (q, n)."""
         units = self.fits(demand, slots, most)[:, self._column(servers)]
         # Less than nothing fits where more is committed than a server holds now.
         counts: IntArray = np.maximum(units, 0.0).astype(np.int64)
@@ -183,11 +177,7 @@ class ServerGroup:
     def room_by_resource(
         self, demand: FloatArray, slots: IntArray, most: int, admitted: BoolArray | None = None
     ) -> FloatArray:
-        """Units that would fit on all `admitted` servers if they needed one resource alone.
-
-        At most `most` on each server; one row for each resource that `demand` (R,) asks for, and
-        one column for each of q `slots`.
-        """
+        """Units on all `admitted` servers, each up to `most`, by one needed resource; (d, q)."""
         copies = self.copies if admitted is None else self.copies * self._of_columns(admitted)
         needed = demand.nonzero()[0]
         free = self.capacity[needed, None] - self.used[needed[:, None], slots]
@@ -315,16 +305,13 @@ class ServerGroup:
             np.subtract.at(self.spare.T, slots, amounts)
 
     def reprice(self, price: Prices) -> None:
-        """Recompute every price from the committed amounts."""
+        """Recompute every price from the committed amounts by `price`."""
         self.is_even = False
         used = np.moveaxis(self.used, 0, 2)
         self.price = np.ascontiguousarray(np.moveaxis(price.at(used, self.capacity.T), 2, 0))
 
     def close(self, closed: Mapping[int, BoolArray]) -> None:
-        """Close servers in some slots (T,): no new task runs there. Replaces earlier closures.
-
-        The amounts committed on these servers stay.
-        """
+        """Close each server in slots that are True (T,), instead of earlier ones; amounts stay."""
         self.closed = None
         if closed:
             columns = self._open(np.array(sorted(closed)))
@@ -342,10 +329,7 @@ class ServerGroup:
         return bool((most < self.used[:, slots, columns]).any() or on_closed)
 
     def set_capacity(self, server: int, capacity: FloatArray, price: Prices | None = None) -> None:
-        """Set the capacity (R,) of one server in every slot; without `price` its prices stay.
-
-        A lost server is there again.
-        """
+        """Set the capacity (R,) of a server, also of a lost one; without `price` prices stay."""
         self.lost.discard(server)
         column = self._open(np.array([server]))[0]
         # It may be a view of the cluster's own array.
@@ -390,6 +374,7 @@ class ServerGroup:
         return admitted[self.server]
 
     def _column(self, servers: IntArray) -> IntArray:
+        """Return the column of each of these servers."""
         if self._is_open:
             return servers
         return np.searchsorted(self.server, servers, side="right") - 1

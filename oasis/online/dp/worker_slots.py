@@ -140,6 +140,7 @@ def below(rows: FloatArray, limit: float) -> FloatArray:
 def _best(envelope: Envelope, utility: FloatArray, at_least: float) -> Split | None:
     # Alg. 2, l. 4-9 tries every completion in turn. Here each has a ceiling on its payoff, and one
     # is tried only as long as its ceiling says that it may win.
+    """As `best_split`, from the envelope of costs that are all within the limit."""
     worthy = (utility > 0).nonzero()[0]
     n = int(worthy[-1]) + 1 if len(worthy) else 0
     if envelope.earliest >= n:
@@ -190,10 +191,7 @@ def _probes(first: int, end: int) -> IntArray:
 def cheapest(
     envelope: Envelope, completion: int, limit: float, noise: float = 0.0
 ) -> tuple[float, Callable[[], Slots] | None]:
-    """Find the cheapest work up to `completion`; None if it costs at least `limit`.
-
-    The first value is the cost of the work, or a lower bound on it, at least `limit`.
-    """
+    """Return cost of the cheapest work up to `completion`, and its slots; or a bound, and None."""
     # DP_COST of Alg. 2 (l. 14-19) by relaxation: the envelopes
     # give a bound, `repair` the exact cost.
     slots, multiplier, missing = envelope.relaxed(completion)
@@ -350,6 +348,7 @@ def first_if_best(
 
 
 def _later(utility: FloatArray, slot: int) -> float:
+    """Return the largest utility of a completion after `slot`; 0 if there is none."""
     return float(utility[slot + 1 :].max(initial=0.0))
 
 
@@ -420,6 +419,7 @@ class ChunkSplit:
         return float(factors.min()) if factors.size else None
 
     def _split(self, last: int, payoff: float) -> Split:
+        """Make the split that completes by slot `last`, with this payoff."""
         counts = self.counts(last)
         return Split(payoff, int(np.flatnonzero(counts)[-1]), counts)
 

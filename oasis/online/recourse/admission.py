@@ -46,10 +46,7 @@ class AdmissionRule:
         self._cluster, self._horizon, self._patience = cluster, horizon, patience
 
     def learn(self, job: Job) -> PriceBounds | None:
-        """Record an arriving job; return the prices that apply from its decision on.
-
-        None leaves prices next to nothing: jobs then complete as early as they can.
-        """
+        """Record an arriving job; return prices from its decision on; None: negligible ones."""
         return None
 
     def accepts(self, live: LiveJob, plan: WorkingPlan) -> bool:

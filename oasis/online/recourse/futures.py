@@ -126,10 +126,7 @@ class SampledFutures(AdmissionRule):
         return is_gain(total if abs(total) > TIE * utility else 0.0, takes_ties)
 
     def accepts_of(self, newcomers: Sequence[LiveJob], plan: WorkingPlan) -> set[int]:
-        """Return keys of newcomers that at least half of the sampled futures plan (Consensus).
-
-        All newcomers together cost no more plans than one.
-        """
+        """Return keys of newcomers that at least half of the sampled futures plan (Consensus)."""
         if not newcomers:
             return set()
         rng = np.random.default_rng((self._seed, self._arrived))
@@ -186,6 +183,7 @@ class SampledFutures(AdmissionRule):
         return LiveJob.of(0, job, self._cluster, end, self._grid, self.min_utility_fraction)
 
     def _arriving(self, template: LiveJob, key: int, slot: int) -> LiveJob:
+        """Copy `template` as a job with this key that arrives in `slot`."""
         end = self._horizon if self._patience is None else slot + self._patience
         return template.arriving(key, slot, end)
 

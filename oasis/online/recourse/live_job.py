@@ -31,6 +31,7 @@ class GridJob(Job):
     original: Job = field(kw_only=True)  # its ratio of bandwidths decides on servers (6)
 
     def ps_needed(self, workers: npt.ArrayLike) -> IntArray:
+        """As for the original job: rounded demands must not ask for more servers."""
         return self.original.ps_needed(workers)
 
 

@@ -23,7 +23,7 @@ from oasis.online.rejection import Reason
 
 
 def by_density(plan: WorkingPlan, jobs: Iterable[LiveJob]) -> list[LiveJob]:
-    """Sort jobs: promised ones first, then the densest; equals in order of arrival."""
+    """Return jobs sorted: promised ones first, then the densest; equals in order of arrival."""
     # A promise comes before any utility; the key makes the order of equals the same in every run.
     return sorted(jobs, key=lambda live: (live.promise is None, -plan.density(live), live.key))
 
@@ -136,7 +136,7 @@ class Replanner:
         return self.plan.now
 
     def advance(self, now: int) -> None:
-        """Let the plan run up to slot `now`, which has not begun."""
+        """Count what is planned before slot `now` as done; jobs that start may get promises."""
         if now <= self.plan.now:
             return
         fresh = [live for live in self.plan.live.values() if not live.started]
@@ -266,6 +266,7 @@ class Replanner:
         return final.to_dict()
 
     def _improve(self, begin: float) -> None:
+        """Run rounds of the search, until the limit in seconds since `begin` has passed."""
         self.rounds_done = 0
         rounds = self.params.rounds if self.rounds_given is None else self.rounds_given
         for _ in range(rounds):
@@ -279,6 +280,7 @@ class Replanner:
 
     def _is_late(self, begin: float) -> bool:
         # A decision that is repeated does the recorded rounds, however fast this machine is.
+        """Whether the limit in seconds since `begin` has passed."""
         limit = self._seconds if self.rounds_given is None else None
         return limit is not None and perf_counter() - begin >= limit
 
@@ -288,6 +290,7 @@ class Replanner:
         return f"{Reason.LABELS}: {unmet[0]}" if all(unmet) else None
 
     def _add(self, key: int, job: Job, floor: float, form: int) -> LiveJob:
+        """Make a live job of `job`, whose first form is `form`, and add it to the plan."""
         end = self._horizon if self._patience is None else job.arrival + self._patience
         live = LiveJob.of(key, job, self._cluster, end, self.grid, floor, form)
         self.plan.live[key] = live
@@ -323,6 +326,7 @@ class Replanner:
         return refused
 
     def _promise(self, live: LiveJob, rule: AdmissionRule) -> None:
+        """Promise `live` its planned completion, or the last slot worth the rule's share."""
         assert live.schedule is not None
         planned, share = live.schedule.completion, rule.promise_share
         live.promise = planned if share is None else live.latest_worth(share, planned)
@@ -373,10 +377,7 @@ class Replanner:
         return refused
 
     def _make_room(self, newcomer: LiveJob, tries: int) -> tuple[bool, int]:
-        """Plan `newcomer` by moving other jobs within their promises.
-
-        Returns whether that succeeded, and how many sets of jobs were tried.
-        """
+        """Plan `newcomer` by moving others within promises; return success, and tries made."""
         plan = self.plan
         # Not even an idle cluster would do: no promised job needs to move.
         if newcomer.earliest(plan.now) > newcomer.deadline:
@@ -397,7 +398,7 @@ class Replanner:
         return False, tries
 
     def _break_promises(self) -> None:
-        """Release the promises that can no longer be kept, and insert their jobs again."""
+        """Drop and count promises of jobs without a schedule, and plan these jobs without."""
         for live in self.plan.unplanned():
             if live.promise is not None:
                 self.record.broken.append(live.job.id)

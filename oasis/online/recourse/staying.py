@@ -71,7 +71,7 @@ def goes_on(plan: WorkingPlan, live: LiveJob) -> bool:
 
 
 def in_the_way(plan: WorkingPlan, locked: Iterable[LiveJob]) -> list[LiveJob]:
-    """Movable jobs that are planned, in any slot, on servers that the jobs `locked` hold."""
+    """Return movable jobs that are planned, in any slot, on servers that `locked` jobs hold."""
     blocking: dict[int, LiveJob] = {}
     for group in GROUPS:
         servers = np.concatenate(

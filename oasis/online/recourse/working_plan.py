@@ -83,7 +83,7 @@ class WorkingPlan:
 
     @property
     def value(self) -> float:
-        """Sum of the values of the planned completions."""
+        """Sum of the values of all planned completions."""
         # fsum does not depend on the order: the same jobs give the
         # same value, whatever happened between.
         return math.fsum(live.value for live in self.live.values())
@@ -137,7 +137,7 @@ class WorkingPlan:
     # -- changes -----------------------------------------------------------------------------------
 
     def advance(self, now: int) -> None:
-        """Count everything planned before `now` as done; this cannot be undone."""
+        """Count everything planned before slot `now` as done; this cannot be undone."""
         self._journal.clear()
         self.now = now
         # A fixed horizon keeps its past slots: nothing is planned there any more.
@@ -184,6 +184,7 @@ class WorkingPlan:
             self._set(live, schedule)
 
     def _set(self, live: LiveJob, schedule: Schedule | None) -> None:
+        """Replace the schedule of `live` in the ledger and update its value; None: no schedule."""
         if live.schedule is not None:
             # The old schedule goes before the new one comes, or the job would compete with itself.
             self.ledger.release(live.job, live.schedule, self.bounds)
@@ -197,6 +198,7 @@ class WorkingPlan:
         live.value = self.worth(live, live.schedule.completion) if live.schedule else 0.0
 
     def _find(self, live: LiveJob) -> Schedule | None:
+        """Return a schedule for `live` in free capacity, in its place if it must stay, or None."""
         current = live.current
         if current is not None and live.is_kept(self.now):
             staying = self._staying(live, current)
