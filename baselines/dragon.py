@@ -66,7 +66,7 @@ class FewestNodes:
         hosts: tuple[Sequence[int], Mapping[int, int]],
         allocation: Allocation | None,
     ) -> Allocation | None:
-        """Hold `allocation`, or one with all servers on one machine if on fewer; return it."""
+        """Hold and return `allocation`, or one with all servers on one machine if on fewer."""
         (workers, ps), (order, most) = counts, hosts
         before, tries = room.free.copy(), []
         for home in room.site.machines_for("ps"):

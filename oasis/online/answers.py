@@ -122,7 +122,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """The decision that a job would get now.
+    """The decision that a job would get now, and what it would change for other jobs.
 
     Parameters
     ----------

@@ -69,7 +69,7 @@ class BestSchedule(Summarised):
     rejection: Rejection | None
 
     def summary(self) -> tuple[str, Facts]:
-        """Payoff, utility, cost and completion, or why there is no schedule."""
+        """Return the class name, and payoff, utility, cost, completion, or why there are none."""
         if self.schedule is None:
             return "BestSchedule", [("none", self.reason or "")]
         worth = [(name, short(getattr(self, name))) for name in ("payoff", "utility", "cost")]

@@ -136,7 +136,7 @@ class OASiS:
         prices: Prices | tuple[Prices, Prices] | OwnPrices | None = None,
         trust: float = 0.0,
     ) -> OASiS:
-        """Scheduler with the exact bounds of `instance`, U/L multiplied by `scale` (Fig. 6).
+        """Make a scheduler with exact bounds of `instance`, U/L multiplied by `scale` (Fig. 6).
 
         These bounds follow what the jobs report, so a job can gain by a false utility; with bounds
         fixed beforehand no false priority pays (docs/theory, "Truth in bids").

@@ -50,7 +50,7 @@ class Prices(Protocol):
     """
 
     def at(self, used: FloatArray, capacity: FloatArray) -> FloatArray:
-        """Prices at committed amounts.
+        """Return the prices at committed amounts.
 
         Parameters
         ----------
@@ -106,7 +106,7 @@ class PriceFunction(Summarised):
         return "PriceFunction", [size, ("ln U/L at most", largest), ("eta", short(self.eta))]
 
     def __call__(self, used: FloatArray, capacity: FloatArray) -> FloatArray:
-        """Prices at committed amounts `used` (..., R) of `capacity` (..., R), same shape."""
+        """Return prices at committed amounts `used` (..., R) of `capacity` (..., R), same shape."""
         # A server without the resource counts as full, so its price is U.
         share = np.divide(used, capacity, out=np.ones(used.shape), where=capacity > 0)
         np.maximum(share, 0.0, out=share)  # np.clip takes three times as long on few numbers
@@ -209,7 +209,7 @@ class PriceBounds(Summarised, Unchanging):
         normalize: bool = True,
         min_utility_fraction: float = DEFAULT_MIN_UTILITY_FRACTION,
     ) -> PriceBounds:
-        """Exact bounds: U and L over all jobs of `instance`.
+        """Compute exact bounds: U and L over all jobs of `instance`.
 
         Without a job that can finish and is worth something, all prices are 0: there is nothing to
         ration.
@@ -235,7 +235,7 @@ class PriceBounds(Summarised, Unchanging):
         min_utility_fraction: float = DEFAULT_MIN_UTILITY_FRACTION,
         may_know_nothing: bool = False,
     ) -> PriceBounds:
-        """Bounds U and L over `jobs`: estimates of those of future jobs if the jobs are past ones.
+        """Compute bounds U and L over `jobs`; past jobs give estimates for future ones.
 
         Each job counts in each of its forms. Left out are jobs, and forms, that could not finish
         within the horizon even with the cluster to themselves, that no machine admits, or that are
@@ -281,7 +281,7 @@ class PriceBounds(Summarised, Unchanging):
         return cls(of_worker, of_ps, normalize, min_utility_fraction)
 
     def scaled(self, factor: float) -> PriceBounds:
-        """Bounds with U/L multiplied by `factor` > 0, as in the paper's Fig. 6."""
+        """Return bounds with U/L multiplied by `factor` > 0, as in the paper's Fig. 6."""
         factor = number(factor, "factor", above=True)
         return replace(
             self,

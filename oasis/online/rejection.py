@@ -56,7 +56,7 @@ class Reason(StrEnum):
 
 
 def explanation(forms: Sequence[Search]) -> Explanation:
-    """Say why no search found a schedule that pays (nearest form); return this and the remedy."""
+    """Return why no schedule pays, for the form that came nearest, and what utility would pay."""
     rejections = [explain_rejection(search) for search in forms]
     reasons = [reason_of(*pair) for pair in zip(forms, rejections, strict=True)]
     # Reasons go from the most basic to the most particular one.

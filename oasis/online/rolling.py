@@ -83,7 +83,7 @@ class LivePlanner(Planner):
         }
 
     def ahead(self, slots: int) -> Mapping[int, list[tuple[int, Allocation]]]:
-        """Planned (slot, allocation) pairs in the next `slots` slots, by index of job."""
+        """Return (slot, allocation) pairs planned in the next `slots` slots, by index of job."""
         plans = {}
         for key, job in self.live.items():
             part = None if job.schedule is None else restricted(job.schedule, self.now + slots)

@@ -131,7 +131,7 @@ class PlainTrace(Summarised):
 
     @cached_property
     def jobs(self) -> tuple[PlainJob, ...]:
-        """The rows of `frame` as records; computed once, when first read after the selection."""
+        """The rows of `frame` as records; cached, so read it only after jobs were selected."""
         columns = (self.frame[name].astype(object) for name in FIELDS if name != "is_share")
         cells = (column.where(column.notna(), None).tolist() for column in columns)
         return tuple(map(PlainJob, *cells))

@@ -505,7 +505,7 @@ def columns_of(
 
 
 def _base(column: str) -> tuple[str, str]:
-    """A name without the unit at its end, and that unit: ``runtime [min]`` -> runtime, min."""
+    """Return a name without the unit at its end, and that unit: ``run [min]`` -> run, min."""
     words = re.findall(r"[a-z0-9]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", column).lower())
     if len(words) > 1 and words[-1] in times.UNITS:
         unit = times.UNITS[words.pop()]

@@ -131,7 +131,7 @@ class Envelope:
         return Split(float(utility[completion]) - float(costs.sum()), completion, counts)
 
     def relaxed(self, completion: int) -> tuple[Slots, float, int]:
-        """The cheapest work up to `completion` at the costs of the convex envelopes.
+        """Find the cheapest work up to `completion` at the costs of the convex envelopes.
 
         Edges of the envelopes are taken by rising slope as long as they fit into the demand.
         Returns the counts that whole edges add up to; the multiplier, that is the slope of the
@@ -206,7 +206,7 @@ def repair(
     limit: float,
     noise: float,
 ) -> tuple[float, Callable[[], Moves] | None]:
-    """Cheapest moves that add `missing` worker-slots in total, 1 <= missing <= N.
+    """Find the cheapest moves that add `missing` worker-slots in total, 1 <= missing <= N.
 
     `reduced` (G, N + 1) is the reduced cost of each count of workers in a slot of each group, at
     least 0 up to rounding; `count` and `number` (G,) are the workers now in each slot of the group,

@@ -18,7 +18,7 @@ from oasis.online.dp.lagrangian import Envelope, Moves, Slots, Split, repair
 
 
 def costs_of_work(rows: FloatArray, least: int, work: int) -> FloatArray:
-    """Cost of 0, 1, .. worker-slots in a slot with no worker, or with at least `least`.
+    """Return the cost of 0, 1, .. worker-slots in a slot with no or at least `least` workers.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def costs_of_work(rows: FloatArray, least: int, work: int) -> FloatArray:
 
 
 def workers_for(counts: IntArray, least: int, work: int | None) -> IntArray:
-    """Number of workers of each slot that does these worker-slots.
+    """Return the number of workers in each slot that does these worker-slots.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def best_split(
     demand: int,
     at_least: float = -np.inf,
 ) -> Split | None:
-    """Best completion slot and the cheapest work up to it.
+    """Find the best completion slot and the cheapest work up to it.
 
     Parameters
     ----------
@@ -231,7 +231,7 @@ def _moved(slots: Slots, moves: Callable[[], Moves]) -> Slots:
 def smallest_cost(
     rows: FloatArray, lengths: IntArray, demand: int, noise: float = 0.0
 ) -> Split | None:
-    """The cheapest split that does the work in all the slots; its payoff is minus its cost.
+    """Return the cheapest split that does the work in all slots; its payoff is minus its cost.
 
     Differences of cost up to `noise` do not count.
 
@@ -301,7 +301,7 @@ def falls_after(utility: FloatArray, slot: int) -> bool:
 def first_if_best(
     rows: FloatArray, lengths: IntArray, utility: FloatArray, demand: int
 ) -> Split | None:
-    """The earliest completion, if its payoff exceeds the utility of any later one.
+    """Return the earliest completion if its payoff exceeds the utility of any later one.
 
     The result is that of `best_split` with all slots, to the last bit.
 

@@ -165,7 +165,7 @@ class Recourse(rolling.LivePlanner):
         keep_admitted: bool = False,
         **options: Any,
     ) -> Self:
-        """Recourse on a horizon that rolls, as a service and a cluster need it.
+        """Make a policy on a horizon that rolls, as a service and a cluster need it.
 
         Parameters
         ----------
@@ -207,7 +207,7 @@ class Recourse(rolling.LivePlanner):
         min_utility_fraction: float = DEFAULT_FLOOR,
         **options: Any,
     ) -> Recourse:
-        """Recourse with the exact U and L of `instance`; it admits jobs at OASiS's prices."""
+        """Make a policy that admits jobs at OASiS's prices, with exact U and L of `instance`."""
         expect_instance(instance)
         if commitment == "arrival":
             bounds = PriceBounds.from_instance(instance, min_utility_fraction=min_utility_fraction)
