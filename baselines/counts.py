@@ -40,12 +40,12 @@ class FixedCounts:
         self._seed = seed if seed is None else integer(seed, "seed")
 
     def reset(self, empty: EmptyCluster) -> None:
-        """Begin a new run on a cluster that is `empty` now."""
+        """Begin a new run: later draws are for the cluster `empty`, from the same seed."""
         self._rng = None if self._seed is None else np.random.default_rng(self._seed)
         self._empty = empty
 
     def draw(self, job: PolicyJob) -> tuple[int, int] | None:
-        """Workers and parameter servers of `job`; None if not even the smallest ever fit."""
+        """Return (workers, parameter servers) of `job`; None if no counts fit an empty cluster."""
         # What the owner asked for is not redrawn, not even smaller: it runs so or not at all.
         workers = job.fixed_workers
         if workers is not None:
@@ -72,22 +72,22 @@ class FixedCounts:
 
 
 class Placing:
-    """The choice of a placement rule, an option of every policy."""
+    """Makes the placement rule that the option `placement` of a policy names."""
 
     def __init__(self, name: str | None = None) -> None:
         self.name = check_placement(name)
 
     def on(self, site: Site) -> Placement:
-        """A new rule for `site`."""
+        """Make a new placement rule for `site`."""
         return placement_named(self.name, site)
 
     def empty(self, site: Site) -> EmptyCluster:
-        """The empty cluster under this placement rule."""
+        """Make the `EmptyCluster` of `site` on which this rule places jobs."""
         return EmptyCluster(site, partial(self.on, site))
 
 
 class FixedCountPolicy(BasePolicy):
-    """Base of policies of jobs with fixed counts, which a placement rule places."""
+    """Base of policies that give each job fixed counts of tasks, placed by a placement rule."""
 
     def __init__(self, seed: int | None = 0, *, placement: str | None = None) -> None:
         self._counts, self._placing = FixedCounts(seed), Placing(placement)
@@ -100,14 +100,14 @@ class FixedCountPolicy(BasePolicy):
 
 
 class Gpus:
-    """Number of GPUs of a job with this many workers; its workers if it needs no GPU."""
+    """Counts the GPUs of jobs; where a job needs none, its workers are counted instead."""
 
     def __init__(self, site: Site) -> None:
         self._resource = site.resources.index("gpu") if "gpu" in site.resources else None
         self._grid = site.grid
 
     def of(self, job: PolicyJob, workers: int) -> float:
-        """GPUs of `job` with `workers`."""
+        """Return the GPUs of `job` with this many workers; the workers if it needs no GPU."""
         if self._resource is None:
             return float(workers)
         # Among jobs with GPUs, one without would have no service and stay first for ever.
@@ -115,7 +115,7 @@ class Gpus:
 
 
 def on_node(room: Room, job: PolicyJob, workers: int, ps: int, machine: int) -> Allocation | None:
-    """Place all tasks on `machine`; None, with `room` unchanged, if they do not fit there."""
+    """Hold workers on `machine`, and servers if it hosts any; None: no room, `room` unchanged."""
     # Where it may host no parameter servers, as on an instance of the model, these go on the first
     # machine that has room for all of them.
     servers = room.site.machines_for("ps")

@@ -104,7 +104,7 @@ class Dorm(BasePolicy):
 
     @property
     def report(self) -> Mapping[str, Any]:
-        """Numbers of MILPs by result: optimal, stopped by the node limit, or without an answer."""
+        """Counts of MILPs by result, why some had no answer, and the version of the solver."""
         outcomes = Counter(self.outcomes)
         answered = {name: outcomes.pop(name, 0) for name in ("optimal", "node_limit")}
         return {
@@ -135,6 +135,7 @@ class Dorm(BasePolicy):
         return plan
 
     def _repartition(self, view: View, plan: Plan) -> None:
+        """Set new allocations of all jobs by the MILP, and start waiting jobs beside them."""
         before = {index: view.allocation(job) for index, job in self._jobs.items()}
         fairness = Fairness.among(self._jobs, self._portions, view.capacity())
         # counted by demand: a machine that no job can use would otherwise loosen the limit
@@ -158,7 +159,7 @@ class Dorm(BasePolicy):
     def _start_waiting(
         self, allocations: dict[int, Allocation], room: Room, fairness: Fairness, limit: float
     ) -> None:
-        """Start jobs that wait, in order of arrival, while the fairness loss is within `limit`."""
+        """Start waiting jobs, in order of arrival, as far as the fairness loss stays in `limit`."""
         loss = fairness.total(allocations)
         for index, job in self._jobs.items():
             if allocations[index].workers:
@@ -175,7 +176,7 @@ class Dorm(BasePolicy):
         fairness: Fairness,
         most_loss: float,
     ) -> dict[int, Allocation] | None:
-        """Allocations of the MILP for the jobs that it decides on; None without an answer."""
+        """Return allocations of the chosen jobs from the MILP; None if it has no answer."""
         chosen = dict.fromkeys(self._choose(before, fairness))
         others = [index for index in self._jobs if index not in chosen]
         self._restricted += bool(others)
@@ -201,7 +202,7 @@ class Dorm(BasePolicy):
         return answer
 
     def _choose(self, before: Mapping[int, Allocation], fairness: Fairness) -> list[int]:
-        """The jobs that the MILP decides on, within `places`."""
+        """Select jobs for the MILP, with at most `self.places` pairs of a job and a machine."""
         waiting = [index for index in self._jobs if not before[index].workers]
         running = [index for index in self._jobs if before[index].workers]
         # The MILP can gain most on the least fair ones; equal ones in order of arrival.
@@ -221,7 +222,7 @@ class Dorm(BasePolicy):
         return chosen
 
     def _start(self, job: PolicyJob, room: Room) -> Allocation | None:
-        """Place the fewest tasks of `job`; None if they do not fit."""
+        """Place the fewest tasks of `job` in `room`; None if they do not fit."""
         return self._placing.on(self._site).place(room, job, *self._book.counts[job.index])
 
 
@@ -233,7 +234,7 @@ Row = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A job that the MILP may start, resize or move."""
+    """A job that the MILP may start, resize or move, with its shares and its fair share."""
 
     job: PolicyJob
     allocation: Allocation
@@ -245,7 +246,7 @@ class Candidate:
     def of(
         cls, job: PolicyJob, allocation: Allocation, portions: Portions, fairness: Fairness
     ) -> Candidate:
-        """`job` as it stands."""
+        """Make a candidate of `job` with its present `allocation`, its shares and its fairness."""
         worker, ps = (portions.of_task(job, group) for group in GROUPS)
         index = job.index
         return cls(job, allocation, (worker, ps), fairness.per_worker[index], fairness.fair[index])
@@ -257,7 +258,7 @@ class Candidate:
 
 
 class Partition:
-    """The MILP of one repartition."""
+    """The mixed-integer linear program that sets tasks by job and machine at one moment."""
 
     def __init__(
         self,
@@ -296,7 +297,7 @@ class Partition:
             self._require(row <= 1, f"capacity_{machine}_{resource}")
 
     def solve(self, node_limit: int) -> tuple[str, dict[int, Allocation] | None]:
-        """Return the status, and the allocation of each candidate; None without an answer."""
+        """Return the outcome in words, and allocations by index of job; None: no answer."""
         from oasis.solvers import Status, highs  # noqa: PLC0415 (needs an extra)
 
         solution = highs.solve(self.problem, node_limit=node_limit)
@@ -322,7 +323,7 @@ class Partition:
     def _add_job(
         self, k: int, candidate: Candidate
     ) -> tuple[pulp.LpVariable, list[pulp.LpVariable]]:
-        """Rows (3), (6), (7) of a job, its fairness loss and whether it is adjusted."""
+        """Add rows (3), (6), (7) of job `k`; return variables of fairness loss and of changes."""
         job = candidate.job
         # A job that runs is kept running: its lower limit is 1.
         runs = self.problem.add_variable(f"runs_{k}", int(candidate.runs), 1, self._pulp.LpInteger)
@@ -353,7 +354,7 @@ class Partition:
     def _add_tasks(
         self, k: int, job: PolicyJob, group: TaskGroup, most: int
     ) -> dict[int, pulp.LpVariable]:
-        """Tasks of a job by machine, at most as many as fit there."""
+        """Add a variable for each machine: how many tasks of `group` run there; return them."""
         tasks, demand = {}, group.of(job)
         for machine in self._site.machines_for(group):
             room = self._free[machine]
@@ -369,12 +370,13 @@ class Partition:
     def _add_count(
         self, name: str, tasks: dict[int, pulp.LpVariable], most: int
     ) -> pulp.LpVariable:
+        """Add a variable for the sum of `tasks` over the machines, at most `most`."""
         count = self.problem.add_variable(name, 0, most, self._pulp.LpInteger)
         self._require(self._pulp.lpSum(tasks.values()) == count, f"count_{name}")
         return count
 
     def _add_change(self, k: int, candidate: Candidate) -> list[pulp.LpVariable]:
-        """Add the variable that a running job is adjusted; otherwise every task stays."""
+        """Add a 0-1 variable for adjusting a running job; if it is 0, all its tasks stay."""
         change = self.problem.add_variable(f"change_{k}", 0, 1, self._pulp.LpInteger)
         for group, tasks, placed in zip(
             GROUPS, self._tasks[-1], candidate.allocation.by_group, strict=True
@@ -392,7 +394,7 @@ class Partition:
         return [change]
 
     def _is_exact(self, answer: dict[int, Allocation]) -> bool:
-        """Return whether numbers are small enough for an answer exact to the unit."""
+        """Return whether all counts are allowed and fit to the grid unit, despite tolerances."""
         room = Room(self._site, self._free.copy(), self._down)
         for candidate in self._candidates:
             job, allocation = candidate.job, answer[candidate.job.index]
@@ -408,5 +410,6 @@ class Partition:
 
 
 def _read(variables: dict[int, pulp.LpVariable], values: Mapping[str, float]) -> Tasks:
+    """Return the tasks by machine in a solution, without machines that have none."""
     counts = ((machine, round(values[v.name])) for machine, v in variables.items())
     return tuple((machine, count) for machine, count in counts if count)

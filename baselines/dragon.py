@@ -35,7 +35,7 @@ class FewestNodes:
     name = "fewest-nodes"
 
     def place(self, room: Room, job: PolicyJob, workers: int, ps: int) -> Allocation | None:
-        """Place all tasks; None, with `room` unchanged, if they do not fit."""
+        """Place all tasks on few machines; None, with `room` unchanged, if they do not fit."""
         allocation = OneNode().place(room, job, workers, ps)
         if allocation is not None:
             return allocation
@@ -66,7 +66,7 @@ class FewestNodes:
         hosts: tuple[Sequence[int], Mapping[int, int]],
         allocation: Allocation | None,
     ) -> Allocation | None:
-        """All parameter servers on one machine, and workers from there on, if that takes fewer."""
+        """Hold and return `allocation`, or one with all servers on one machine if on fewer."""
         (workers, ps), (order, most) = counts, hosts
         before, tries = room.free.copy(), []
         for home in room.site.machines_for("ps"):
@@ -89,7 +89,7 @@ class FewestNodes:
 
 
 def filled(order: Sequence[int], most: Mapping[int, int], workers: int) -> TaskCounts:
-    """Distribute `workers` over machines in this order, on each as many as it takes."""
+    """Distribute `workers` over machines in this order, at most ``most[machine]`` on each."""
     placed: TaskCounts = {}
     for machine in order:
         fitting = min(most[machine], workers)
@@ -100,7 +100,7 @@ def filled(order: Sequence[int], most: Mapping[int, int], workers: int) -> TaskC
 
 
 def beside(room: Room, job: PolicyJob, placed: TaskCounts, ps: int) -> TaskCounts | None:
-    """Place workers, and servers on the machines with most of them; None leaves `room` as is."""
+    """Reserve `placed` workers and servers near them; return servers, or None: `room` unchanged."""
     before = room.free.copy()
     for machine, count in placed.items():
         room.take(machine, job.worker, count)
@@ -118,14 +118,14 @@ def beside(room: Room, job: PolicyJob, placed: TaskCounts, ps: int) -> TaskCount
 
 
 class IdleClock:
-    """Time since which each amount of one resource has been free on each of `machines`."""
+    """Records since when each amount of one resource has been free on each of `machines`."""
 
     def __init__(self, machines: int) -> None:
         # by machine, amounts with the time since when so much has been free; both increase
         self._levels: list[list[tuple[int, float]]] = [[] for _ in range(machines)]
 
     def note(self, machine: int, free: int, now: float) -> None:
-        """So much of `machine` is free from `now` on."""
+        """Record that `free` units of `machine` are free at time `now`."""
         levels = self._levels[machine]
         since = now
         # What came free last is taken first, so that the oldest idle amount keeps its age.
@@ -135,19 +135,19 @@ class IdleClock:
             levels.append((free, since))
 
     def use(self, machine: int, free: int) -> None:
-        """Use the capacity of `machine` that has been idle longest, until only `free` is left."""
+        """Reduce what is free of `machine` to `free`: what has been idle longest is used first."""
         levels = self._levels[machine]
         # The other way round: what alarms gave away was the part that had been idle for longest.
         used = (levels[-1][0] if levels else 0) - free
         self._levels[machine] = [(level - used, since) for level, since in levels if level > used]
 
     def idle(self, machine: int, limit: float, now: float) -> int:
-        """The amount of `machine` that has been free for `limit` or longer."""
+        """Return how much of `machine` has been free for `limit` or longer."""
         amounts = [amount for amount, since in self._levels[machine] if since + limit <= now]
         return amounts[-1] if amounts else 0
 
     def next_passing(self, machine: int, limit: float, now: float) -> float:
-        """Next time at which some of `machine` has been free for `limit`; infinity: never."""
+        """Next time at which more of `machine` has been free for `limit`; infinity if never."""
         return min(
             (since + limit for _, since in self._levels[machine] if since + limit > now),
             default=math.inf,
@@ -196,7 +196,7 @@ class LocalityAware(GangController):
         return self._plan
 
     def launch_first_that_fits(self) -> None:
-        """Step (3) of Fig. 5, AFCFS (section 3.3): launch the first waiting job that fits."""
+        """Step (3) of Fig. 5, AFCFS (section 3.3): launch all waiting jobs that fit, by arrival."""
         # "It simply selects the first arrival job in the queue whose required resource capacity is
         # less than the residual capacity"; then the next, until none fits. Read: less or equal, as
         # a whole cluster could else never be used; and a job fits if its tasks can be placed, not
@@ -204,7 +204,7 @@ class LocalityAware(GangController):
         self._queue.launch_all(by_arrival, self._launch, self._hopeless)
 
     def _begin(self, view: View) -> None:
-        """Enter the events (OnAdd and OnDelete of Fig. 5) and the residual capacity."""
+        """Process arrivals and ends (OnAdd and OnDelete of Fig. 5); set the free capacity."""
         super()._begin(view)
         self._hopeless.clear()
 
@@ -278,7 +278,7 @@ class Dragon(LocalityAware):
         return self._plan
 
     def serve_queue(self, now: float) -> None:
-        """Steps (1) to (3) of Fig. 5."""
+        """Steps (1) to (3) of Fig. 5: launch urgent jobs, then all other waiting jobs that fit."""
         self.scale_down_for_urgent(now)
         self.launch_first_that_fits()
 
@@ -327,7 +327,7 @@ class Dragon(LocalityAware):
             self._clock.use(machine, row[self._gpu])
 
     def _smallest_urgent(self, now: float, size: Callable[[PolicyJob], float]) -> PolicyJob | None:
-        """The urgent job "with the least amount of requirements", of equals the first to arrive."""
+        """Return the urgent job of least `size`, the earliest of equals; None if none is urgent."""
         # Within a size all jobs are as large, and the first to arrive waited longest.
         first = [
             next((job for job in same if self._is_late(job, now)), None)
@@ -337,21 +337,23 @@ class Dragon(LocalityAware):
         return min(urgent, key=lambda job: (size(job), job.index), default=None)
 
     def _is_late(self, job: PolicyJob, now: float) -> bool:
+        """Whether `job` has waited for theta or longer."""
         return self._since[job.index] + self._theta <= now
 
     def _machines(self) -> list[int]:
-        """Machines where something is free and where a job runs that could use it."""
+        """Machines with free capacity on which some job runs that may grow."""
         free, gpu = self._room.free, self._gpu
         return [m for m, row in enumerate(free) if row[gpu] and self._running.growing_on(m)]
 
     def _note_waiting(self, view: View) -> None:
+        """Record when jobs that arrived or lost a machine began to wait and become urgent."""
         for job in (*view.arrived, *view.evicted):
             if job.index in self._queue:
                 self._since[job.index] = view.now
                 heappush(self._becoming_urgent, (view.now + self._theta, job.index))
 
     def _next_alarm(self, now: float) -> float | None:
-        """Next time at which theta or lambda passes, if that could change anything."""
+        """Next time at which theta or lambda passes; None if nothing could change then."""
         times = self._idle_alarms(now)
         soon = self._becoming_urgent
         # An alarm of the past has been answered, and one of a job that was launched has no object.
@@ -362,12 +364,12 @@ class Dragon(LocalityAware):
         return min((time for time in times if math.isfinite(time)), default=None)
 
     def _idle_alarms(self, now: float) -> list[float]:
-        """Times at which lambda passes."""
+        """For each machine where a job may grow, the time at which lambda passes next."""
         return [self._clock.next_passing(m, self._lambda, now) for m in self._machines()]
 
 
 def surplus(job: PolicyJob, allocation: Allocation) -> int:
-    """Workers that `job` could do without."""
+    """Number of workers in `allocation` beyond the minimum of `job`."""
     return job.spare_workers(allocation.worker_count)
 
 
@@ -377,7 +379,7 @@ def make_room(
     allocations: Allocations,
     place: Callable[[Room], Allocation | None],
 ) -> tuple[Changes, Allocation] | None:
-    """Step (2) of Fig. 5: cut victims to their minimum until a job fits; None: it never does."""
+    """Step (2): shrink victims until `place` succeeds; return changes, allocation, else None."""
     before = room.free.copy()  # if all victims together are not enough, none of them gives anything
     changes: Changes = {}
     allocation = place(room)  # without a victim, where it fits as it is
@@ -399,7 +401,7 @@ def make_room(
 
 
 def shrink(room: Room, job: PolicyJob, allocation: Allocation, workers: int) -> Allocation:
-    """Drop workers until `workers` remain; workers on a machine with a parameter server go last."""
+    """Drop workers until `workers` remain, last those beside parameter servers; return the rest."""
     while allocation.worker_count > workers:
         homes = dict(allocation.ps)
         # The machines that are nearly empty of this job come free first; the last index
@@ -410,7 +412,7 @@ def shrink(room: Room, job: PolicyJob, allocation: Allocation, workers: int) -> 
 
 
 def take_back(room: Room, job: PolicyJob, now: Allocation, before: Allocation) -> bool:
-    """Restore the earlier allocation of `job`, which now holds `now`; return whether it fits."""
+    """Replace the allocation `now` of `job` by `before` if that fits; return whether it did."""
     room.release(job, now)
     if room.hold(job, before):
         return True
@@ -425,7 +427,7 @@ def grow_where_they_run(
     idle: Mapping[int, int],
     gpu: int,
 ) -> Changes:
-    """Step (5) of Fig. 5: on each machine, `able` jobs there take one worker each by turns."""
+    """Add workers in turn to the `able` jobs of each machine, within `idle` amounts (step 5)."""
     # The text does not say which of them. What has been idle there for lambda, `idle` units of
     # resource `gpu`, goes to jobs whose workers need it, in order of launch.
     changes: Changes = {}

@@ -34,7 +34,7 @@ TOO_LATE = "its deadline cannot be met beside those of the jobs admitted before 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """One number of workers that a job may run with."""
+    """A number of workers that a job may run with, and the GPUs, speed and demand that follow."""
 
     workers: int
     ps: int
@@ -45,7 +45,7 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Remaining work of a job, and its deadline."""
+    """A job's remaining work, the sizes it may have, and the time left until its deadline."""
 
     index: int
     sizes: tuple[Size, ...]  # each faster than the ones before it
@@ -59,7 +59,7 @@ Shape = list[int]
 
 
 class FreeSlots:
-    """Free capacity of all machines together in each slot from now on."""
+    """Free capacity of all machines together, in each slot from the present one on."""
 
     def __init__(
         self, totals: Mapping[int, int], length: float, first: float | None = None
@@ -69,7 +69,7 @@ class FreeSlots:
         self._free: list[dict[int, int]] = []
 
     def span(self, slot: int) -> tuple[float, float]:
-        """Begin of `slot`, counted from now, and its length."""
+        """Return the begin of `slot`, counted from now, and its length."""
         if not slot:
             return 0.0, self._first
         return self._first + (slot - 1) * self._length, self._length
@@ -88,13 +88,13 @@ class FreeSlots:
             free[pool] -= sign * amount
 
     def hold(self, claim: Claim, shape: Shape, sign: int = 1) -> None:
-        """Take all of `shape`; with `sign` -1 it is given back."""
+        """Allocate the sizes of `shape` in all its slots; with `sign` -1, release them."""
         for slot, place in enumerate(shape):
             if place:
                 self.take(slot, claim.sizes[place - 1], sign)
 
     def minimum_share(self, claim: Claim, now: int | None = None) -> Shape | None:
-        """The minimum satisfactory share: the least limit with which the deadline is met."""
+        """Return sizes by slot that just meet the deadline, or None; `now`: size in this slot."""
         # Progressive filling: under a limit, the job has in each slot as much as is free, up to it.
         # With `now` given, it has that in the present slot whatever the limit.
         slack = TOLERANCE * max(1.0, claim.remaining)
@@ -118,7 +118,7 @@ class FreeSlots:
         return None
 
     def gpu_time(self, claim: Claim, shape: Shape) -> float:
-        """GPUs times time until the job is done."""
+        """Return GPUs times time that the job takes until it is done with the sizes of `shape`."""
         total, work = 0.0, claim.remaining
         for slot, place in enumerate(shape):
             if place:
@@ -129,12 +129,13 @@ class FreeSlots:
         return total
 
     def _most(self, slot: int, claim: Claim, limit: int) -> int:
+        """Return the largest size number up to `limit` that fits in `slot`; 0 if none fits."""
         sizes = claim.sizes
         return next((k for k in range(limit, 0, -1) if self.fits(slot, sizes[k - 1])), 0)
 
 
 def minimum_shares(claims: Iterable[Claim], slots: FreeSlots) -> tuple[dict[int, Shape], list[int]]:
-    """Minimum satisfactory shares, taken from `slots` by deadline, and jobs too late for one."""
+    """Take minimum satisfactory shares from `slots`; return shapes, and indices of late jobs."""
     shapes, late = {}, []
     # Earliest deadline first: later jobs have more slots to give way into.
     for claim in sorted(claims, key=lambda claim: (rounding.key(claim.time), claim.index)):
@@ -150,7 +151,7 @@ def minimum_shares(claims: Iterable[Claim], slots: FreeSlots) -> tuple[dict[int,
 def share_out(
     claims: Iterable[Claim], slots: FreeSlots, shapes: dict[int, Shape]
 ) -> dict[int, Size | None]:
-    """Choose the size of each job in the present slot; `shapes` are taken from `slots` already."""
+    """Return the size of each job in the present slot; `shapes` are already taken from `slots`."""
     known = {claim.index: claim for claim in claims}
     having = {index: shape[0] for index, shape in shapes.items()}
     best_effort = [index for index in known if index not in shapes]
@@ -169,7 +170,7 @@ def share_out(
 def _grow(
     claims: Sequence[Claim], slots: FreeSlots, having: dict[int, int], shapes: dict[int, Shape]
 ) -> None:
-    """Give free GPUs to the jobs with the largest marginal return, step by step."""
+    """Raise sizes in `having` (and `shapes`) by marginal return, while there are free GPUs."""
     returns = {claim.index: _marginal_return(claim, slots, having, shapes) for claim in claims}
     known = {claim.index: claim for claim in claims}
     while returns:
@@ -194,7 +195,7 @@ def _grow(
 
 
 def _with_more(claim: Claim, slots: FreeSlots, place: int, shape: Shape) -> Shape:
-    """The shape with `place` in the present slot; capacity planned before is free again."""
+    """Return the shape with size number `place` in the present slot, and the least needed later."""
     more = slots.minimum_share(claim, place)
     # It does more now, so what was planned for later is enough: only rounding may say otherwise.
     return [place, *shape[1:]] if more is None else more
@@ -203,7 +204,7 @@ def _with_more(claim: Claim, slots: FreeSlots, place: int, shape: Shape) -> Shap
 def _marginal_return(
     claim: Claim, slots: FreeSlots, having: Mapping[int, int], shapes: Mapping[int, Shape]
 ) -> float:
-    """GPU time that the next size in the present slot saves, for each GPU more."""
+    """GPU time saved per added GPU if the job has its next larger size in the present slot."""
     place = having[claim.index]
     if place == len(claim.sizes):
         return -math.inf
@@ -221,7 +222,7 @@ def _marginal_return(
 
 
 class Compact:
-    """All tasks on one machine, or on the idlest machines, or wherever they fit."""
+    """Places all tasks on one machine, or on the idlest machines, or wherever they fit."""
 
     name = "compact"
 
@@ -354,7 +355,7 @@ class ElasticFlow(BasePolicy):
         return plan
 
     def _minimum_shares(self, view: View) -> tuple[FreeSlots, dict[int, Shape]]:
-        """Shares of admitted jobs; those that miss their deadlines become best effort."""
+        """Return free slots and shapes of jobs with deadlines; late jobs become best effort."""
         slots = self._slots(view)
         shapes, late = minimum_shares(self._due(view), slots)
         for index in late:
@@ -362,20 +363,23 @@ class ElasticFlow(BasePolicy):
         return slots, shapes
 
     def _slots(self, view: View) -> FreeSlots:
+        """Return the capacity of all machines by slot, before any job takes some."""
         totals = self._pools.amounts(view.capacity())
         number = math.floor(view.now / self._length + TOLERANCE)
         return FreeSlots(totals, self._length, (number + 1) * self._length - view.now)
 
     def _claims(self, view: View) -> Iterator[Claim]:
+        """Yield a claim for each admitted job, also for best effort."""
         for index, job in self._jobs.items():
             time = self._deadlines[index] - view.now
             yield Claim(index, self._sizes[index], view.remaining(job), time)
 
     def _due(self, view: View) -> list[Claim]:
+        """Return the claims of jobs with a deadline."""
         return [claim for claim in self._claims(view) if claim.time < math.inf]
 
     def _deadline(self, job: PolicyJob) -> float:
-        """The latest time at which `job` counts as in time; infinity if there is none."""
+        """Return the latest end at which `job` is worth enough; infinity if there is none."""
         least = self.worth * float(job.utility(0.0)) * (1 - TOLERANCE)
         low, high = 0.0, 2.0**52
         if not least or float(job.utility(high)) >= least:
@@ -390,7 +394,7 @@ class ElasticFlow(BasePolicy):
         return min(job.arrival + low, end) - self._margin
 
     def _sizes_of(self, job: PolicyJob) -> tuple[Size, ...]:
-        """Numbers of workers for `job`, ascending, without those that would not be faster."""
+        """Return the sizes that `job` may have, each faster than those with fewer workers."""
         # Powers of two, as in the paper: buddy allocation then leaves no fragments.
         wanted = [n for n in job.worker_counts if self.sizes == ANY or not n & (n - 1)]
         sizes: list[Size] = []
@@ -405,13 +409,14 @@ class ElasticFlow(BasePolicy):
         return tuple(sizes)
 
     def _size(self, job: PolicyJob, workers: int, ps: int, speed: float) -> Size:
+        """Make the size of `job` with these tasks and this speed."""
         usage: dict[int, int] = {}
         self._loads.add(usage, job, workers, ps)
         gpus = rounding.key(self._gpus.of(job, workers))
         return Size(workers, ps, gpus, speed, tuple(usage.items()))
 
     def _place(self, view: View, sizes: Mapping[int, Size | None], plan: Plan) -> bool:
-        """Place all jobs, by buddy allocation; return whether any job runs."""
+        """Place all jobs and enter changes in `plan`; return whether any job runs."""
         allocations, loose = self._pack(view, sizes, stay=True)
         # Moving jobs costs time, so all are placed anew only where that packs them better.
         if loose:
@@ -426,7 +431,7 @@ class ElasticFlow(BasePolicy):
     def _pack(
         self, view: View, sizes: Mapping[int, Size | None], *, stay: bool
     ) -> tuple[dict[int, Allocation], int]:
-        """Place all jobs; count those that shrink or use more machines than needed."""
+        """Return allocations, and how many jobs shrink or spread; `stay`: keep places first."""
         room = Room(self.site, view.capacity(), view.down())
         wanted = {index: size for index, size in sizes.items() if size is not None}
         before = {index: view.allocation(self._jobs[index]) for index in wanted}
@@ -450,7 +455,7 @@ class ElasticFlow(BasePolicy):
     def _compact(
         self, room: Room, job: PolicyJob, size: Size, sizes: Sequence[Size]
     ) -> Allocation | None:
-        """Room for `job` with this size, or the largest below it for which there is any."""
+        """Place `job` with this size, or the largest smaller one that fits; None if none fits."""
         # Machines may be too fragmented for a size that fits them in total.
         for smaller in reversed(sizes):
             if smaller.workers <= size.workers:
@@ -460,7 +465,7 @@ class ElasticFlow(BasePolicy):
         return None
 
     def _is_tight(self, job: PolicyJob, size: Size, allocation: Allocation) -> bool:
-        """Return whether `allocation` uses no more machines than this size does on empty ones."""
+        """Return whether `allocation` has this size, on as few machines as an empty site needs."""
         if _counts(allocation) != _counts(size):
             return False
         key = (job.worker, job.ps, *_counts(size))
@@ -472,6 +477,7 @@ class ElasticFlow(BasePolicy):
 
 
 def _counts(of: Size | Allocation) -> tuple[int, int]:
+    """Return (workers, parameter servers)."""
     if isinstance(of, Size):
         return of.workers, of.ps
     return of.worker_count, of.ps_count

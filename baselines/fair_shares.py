@@ -31,7 +31,7 @@ from oasis.scheduling.job import Allocation, Demand
 
 
 class Pools:
-    """The resources of which tasks take shares."""
+    """Capacity by resource, for workers and for servers apart unless some machine hosts both."""
 
     # Where no machine hosts both workers and parameter servers, a resource of the ones' hosts and
     # the same of the others' are two. Where any machine hosts both, there is one of each, over all
@@ -47,7 +47,7 @@ class Pools:
         self.totals = self.sums([machine.amounts for machine in site.machines])
 
     def place(self, group: str, resource: int) -> int:
-        """Index among the K pools of `resource` on the machines that host `group`."""
+        """Return the index of the pool with `resource` of the machines that host `group`."""
         return self._offsets[group] + resource
 
     def sums(self, rows: Sequence[Sequence[float]]) -> FloatArray:
@@ -62,7 +62,7 @@ class Pools:
         return np.array([math.fsum(values) for values in amounts])
 
     def amounts(self, rows: Sequence[Sequence[int]]) -> dict[int, int]:
-        """The same of whole grid units, to the last one, by place."""
+        """Return the exact capacity of each pool by index, from capacities in grid units."""
         totals = dict.fromkeys(range(self._size), 0)
         for machine, row in zip(self._site.machines, rows, strict=True):
             for offset in {self._offsets[group] for group in machine.hosts}:
@@ -72,34 +72,34 @@ class Pools:
 
 
 class Shares:
-    """Dominant shares of the resources of `Pools`."""
+    """Dominant shares of tasks: the largest of their shares of any pool."""
 
     def __init__(self, site: Site) -> None:
         self._pools = Pools(site)
         self._totals = (self._pools.totals * site.grid).tolist()
 
     def dominant(self, job: PolicyJob, workers: int, ps: int) -> float:
-        """Dominant share of these numbers of workers and parameter servers."""
+        """Return the dominant share of this many workers and parameter servers of `job`."""
         usage: dict[int, int] = {}
         self.add(usage, job, workers, ps)
         return self.largest(usage)
 
     def add(self, usage: dict[int, int], job: PolicyJob, workers: int, ps: int) -> None:
-        """Add these tasks of `job` to the amounts `usage`, in grid units."""
+        """Add the demand of these tasks of `job` to `usage`: pool -> grid units."""
         for group, count in zip(GROUPS, (workers, ps), strict=True):
             for resource, amount in group.of(job) if count else ():
                 place = self._pools.place(group, resource)
                 usage[place] = usage.get(place, 0) + count * amount
 
     def largest(self, usage: Mapping[int, int]) -> float:
-        """Dominant share of the amounts `usage`."""
+        """Return the largest share of any pool; `usage` maps pools to grid units."""
         return rounding.key(
             max((amount / self._totals[place] for place, amount in usage.items()), default=0.0)
         )
 
 
 class MachineShares:
-    """Demands of tasks as shares of the largest capacity of a machine, by resource."""
+    """Demands of tasks as shares of the largest machine's capacity, for each resource."""
 
     def __init__(self, site: Site, group: str) -> None:
         machines = [site.machines[k] for k in site.machines_for(group)]
@@ -108,7 +108,7 @@ class MachineShares:
         self._cores = max((machine.cpu_cores for machine in machines), default=math.inf)
 
     def of(self, demand: Demand, cores: float, tasks: int = 1) -> list[float]:
-        """The share of each resource that `tasks` reserve; the share of the cores is last."""
+        """Shares of each resource that `tasks` take; the last one is that of CPU, `cores` each."""
         # `cores` is what each of them keeps busy without reserving it.
         shares = [tasks * amount / self._largest[resource] for resource, amount in demand]
         return [*shares, tasks * cores / self._cores]
@@ -118,14 +118,14 @@ NEGLIGIBLE = 1e-12  # relative: what rounding leaves of a share that is used up
 
 
 class Portions:
-    """Share of the cluster of one worker with its part of a parameter server."""
+    """Shares of the cluster that single tasks of a job take, for each pool."""
 
     def __init__(self, site: Site) -> None:
         self._pools, self._grid = Pools(site), site.grid
         self.totals = self._pools.totals
 
     def of_task(self, job: PolicyJob, group: TaskGroup) -> FloatArray:
-        """Share of each resource that one task of `group` takes, shape (K,)."""
+        """Return the share of each pool that one task of `group` takes, shape (K,)."""
         portion = np.zeros(len(self.totals))
         for resource, amount in group.of(job):
             place = self._pools.place(group, resource)
@@ -134,7 +134,7 @@ class Portions:
         return portion
 
     def of_worker(self, job: PolicyJob) -> FloatArray:
-        """The same of a worker with its part of the parameter servers."""
+        """Share of each pool of one worker and its part of the parameter servers, shape (K,)."""
         # That is b_i / B_i of one; a fixed number of them is divided among the fewest workers.
         portion = self.of_task(job, TaskGroup.WORKER)
         per_worker, fixed = job.ps_line
@@ -146,7 +146,7 @@ class Portions:
         return portion
 
     def supply(self, capacity: Sequence[tuple[int, ...]]) -> FloatArray:
-        """Share of each resource on machines of `capacity` (grid units), 1 unless some are down."""
+        """Return the share of each pool in `capacity` (grid units), 1 if no machine is down."""
         present = self._pools.sums(capacity)
         full = self.totals * self._grid
         shares: FloatArray = np.minimum(1.0, np.divide(present, full, out=full * 0, where=full > 0))
@@ -155,7 +155,7 @@ class Portions:
 
 @dataclass(frozen=True, slots=True)
 class Fairness:
-    """Distances of jobs from their fair dominant shares at one moment."""
+    """Fair dominant shares of jobs at one moment, and how far allocations are from them."""
 
     per_worker: Mapping[int, float]
     fair: Mapping[int, float]
@@ -165,7 +165,7 @@ class Fairness:
     def among(
         cls, jobs: Mapping[int, PolicyJob], portions: Portions, capacity: Sequence[tuple[int, ...]]
     ) -> Fairness:
-        """Build it from `jobs` on machines of `capacity`."""
+        """Compute the fair shares of `jobs` on machines with `capacity` (grid units)."""
         workers = {index: portions.of_worker(job) for index, job in jobs.items()}
         most = {index: job.max_workers for index, job in jobs.items()}
         fair = fair_shares(workers, most, portions.supply(capacity))
@@ -173,12 +173,12 @@ class Fairness:
         return cls(per_worker, fair, int(np.count_nonzero(sum(workers.values()))))
 
     def loss(self, index: int, workers: int) -> float:
-        """Distance of a job with this many workers from its fair share."""
+        """Distance between the job's dominant share with this many workers and its fair share."""
         share = self.per_worker[index] * workers
         return rounding.key(abs(rounding.difference(share, self.fair[index])))
 
     def total(self, allocations: Mapping[int, Allocation]) -> float:
-        """Sum over the jobs of `allocations`."""
+        """Return the sum of the losses of the jobs in `allocations`."""
         return math.fsum(
             self.loss(index, allocation.worker_count) for index, allocation in allocations.items()
         )
@@ -187,7 +187,7 @@ class Fairness:
 def fair_shares(
     portions: Mapping[int, FloatArray], most: Mapping[int, int], supply: FloatArray
 ) -> dict[int, float]:
-    """Dominant shares by progressive filling, workers taken as divisible."""
+    """Return the fair dominant share of each job, by progressive filling, workers divisible."""
     # All jobs grow at one pace, measured by their dominant shares, until a resource that they need
     # is used up or they have all the workers they can use (Ghodsi et al., NSDI 2011, section 4).
     shares = dict.fromkeys(portions, 0.0)
@@ -287,7 +287,7 @@ class DRF(BasePolicy):
         return plan
 
     def _fill(self, room: Room) -> dict[int, Allocation]:
-        """Fill `room` progressively."""
+        """Give tasks to the job or owner of least share until none fits; return allocations."""
         how, jobs = self._placing.on(self._site), self._book.jobs
         counts_of: dict[int, tuple[dict[int, int], dict[int, int]]] = {i: ({}, {}) for i in jobs}
         lines: dict[object, list[Entry]] = {}
@@ -325,7 +325,7 @@ class DRF(BasePolicy):
     def _grow(
         self, job: PolicyJob, workers: int, ps: int, room: Room, how: Placement
     ) -> Allocation | None:
-        """Place the next task of `job`; None if it fits nowhere."""
+        """Place the next task of `job`, which has these counts; None if it fits nowhere."""
         # A gang works with its minimum or not at all: its first task is the whole of it.
         more = 1 if workers else job.worker_counts[0]
         ps_more = max(0, job.ps_needed(workers + more) - ps)
@@ -400,7 +400,7 @@ class FinishTimeFairness(Ordered):
         self._leases: dict[int, float] = {}  # end of the lease of each job that runs
 
     def before_serving(self, view: View) -> None:
-        """Update the jobs present, and sort those that wait: fairness changes with time."""
+        """Add up the time of all jobs present, and sort the line anew: fairness changes in time."""
         # The book still has the jobs of the time that passed: it is updated after this.
         self._job_time += len(self._book.jobs) * (view.now - self._now)
         self._now = view.now
@@ -409,7 +409,7 @@ class FinishTimeFairness(Ordered):
         self.rank_anew(view)
 
     def after_serving(self) -> None:
-        """Give a lease to jobs that start, or that continue after one ended."""
+        """Give a lease to each job that starts, or that goes on after its lease has ended."""
         end = self._now + self._length
         self._leases = {
             index: old if (old := self._leases.get(index, end)) > self._now else end
@@ -423,7 +423,7 @@ class FinishTimeFairness(Ordered):
         return OFFERED, -rounding.key(self.rho(job, workers, view))
 
     def rho(self, job: PolicyJob, workers: int, view: View) -> float:
-        """Finish-time fairness of `job` if it runs from now on to its end."""
+        """Return the finish-time fairness rho of `job` if it runs from now on to its end."""
         before = self._job_time_before.setdefault(job.index, self._job_time)
         age = view.now - job.arrival
         sharing = (self._job_time - before) / age if age else sum(1 for _ in view.jobs())
@@ -434,5 +434,5 @@ class FinishTimeFairness(Ordered):
         return (age + view.remaining(job) / workers) / isolated if isolated else math.inf
 
     def wake_at(self, view: View) -> float | None:
-        """End of the next lease, if any job waits."""
+        """Return the end of the next lease; None if no job waits."""
         return min(self._leases.values(), default=None) if self._waiting else None

@@ -28,12 +28,12 @@ Key = tuple[Any, ...]
 
 
 def by_arrival(job: PolicyJob) -> Key:
-    """The rank of a job in order of arrival."""
+    """Return the rank of a job in a queue in order of arrival."""
     return (job.index,)
 
 
 class GangQueue:
-    """Waiting jobs grouped by size; each group in order of rank, which is the order of arrival."""
+    """Waiting jobs grouped by size; each group is in order of rank (of arrival, by default)."""
 
     # Jobs of one size need the same room, so whether any of them fits is tried with one. While jobs
     # are only launched, room shrinks, so that a size that did not fit is not tried again.
@@ -57,13 +57,13 @@ class GangQueue:
         return (self._jobs[index] for index in sorted(self._jobs))
 
     def add(self, job: PolicyJob) -> None:
-        """Put `job` into the queue, at its place."""
+        """Insert `job` into the queue, by its rank."""
         self._jobs[job.index] = job
         # Kept in order, so that the first of each size is found without looking at the others.
         insort(self._sizes.setdefault(self.size(job), []), job.index, key=self._rank_of)
 
     def remove(self, job: PolicyJob) -> None:
-        """Take `job` out of the queue, if it is there."""
+        """Take `job` out of the queue; nothing happens if it does not wait."""
         if job.index not in self._jobs:
             return
         size = self.size(job)
@@ -75,11 +75,11 @@ class GangQueue:
         del self._jobs[job.index]
 
     def size(self, job: PolicyJob) -> Size:
-        """Key of jobs that fit or do not fit together."""
+        """Return the size of `job`: jobs of equal size fit, or do not fit, together."""
         return job.worker, job.ps, job.worker_counts[0], *self._counts(job)
 
     def sizes(self) -> Iterator[Iterator[PolicyJob]]:
-        """The jobs of each size, in order."""
+        """Yield the waiting jobs of each size, in order of rank."""
         for same in self._sizes.values():
             yield (self._jobs[index] for index in same)
 
@@ -90,7 +90,7 @@ class GangQueue:
         hopeless: set[Size],
         most: int | None = None,
     ) -> int:
-        """Go through the queue in order of `key` and take out every job that `launch` launches."""
+        """Launch jobs by `key`, at most `most`; return how many; sizes that fail are `hopeless`."""
         launched = 0
         # Only the first of each size can be next, as keys must grow with the rank within a size;
         # and sizes are few where jobs are many.
@@ -140,7 +140,7 @@ class RunningJobs:
         return self._jobs[index]
 
     def set(self, job: PolicyJob, allocation: Allocation) -> None:
-        """Let `job`, which may be new here, hold `allocation`."""
+        """Record that `job`, new or already running, holds `allocation`."""
         index = job.index
         before = self.allocations.get(index, NOTHING)
         if index not in self._jobs:
@@ -159,7 +159,7 @@ class RunningJobs:
         (self._can_shrink.add if job.spare_workers(workers) else self._can_shrink.discard)(index)
 
     def remove(self, job: PolicyJob) -> None:
-        """Forget `job`, if it is here."""
+        """Forget `job`; nothing happens if it does not run."""
         index = job.index
         if index not in self._jobs:
             return
@@ -170,15 +170,15 @@ class RunningJobs:
         self._can_shrink.discard(index)
 
     def growing(self) -> list[PolicyJob]:
-        """Jobs with fewer workers than they can use."""
+        """Running jobs with fewer workers than they can use, in order of launch."""
         return self._in_order(self._can_grow)
 
     def growing_on(self, machine: int) -> list[PolicyJob]:
-        """Running jobs that may grow and have a task on `machine`."""
+        """Running jobs that may grow and have a task on `machine`, in order of launch."""
         return self._in_order(self._growing.get(machine, ()))
 
     def shrinking(self) -> list[PolicyJob]:
-        """Jobs with more workers than they need."""
+        """Running jobs with more workers than their minimum, in order of launch."""
         return self._in_order(self._can_shrink)
 
     def _in_order(self, indices: Iterable[int]) -> list[PolicyJob]:
@@ -193,7 +193,7 @@ TaskCounts = dict[int, int]  # tasks by machine
 def add_worker(
     room: Room, job: PolicyJob, allocation: Allocation, machine: int
 ) -> Allocation | None:
-    """Add one worker on `machine`, and the parameter servers that the rule then needs."""
+    """Add a worker on `machine`, and servers it needs; None if impossible: `room` is unchanged."""
     count = allocation.worker_count + 1
     hosts = room.site.machines_for("worker")
     if count > job.max_workers or machine not in hosts or not room.fits(machine, job.worker):
@@ -214,7 +214,7 @@ def add_worker(
 
 
 def drop_worker(room: Room, job: PolicyJob, allocation: Allocation, machine: int) -> Allocation:
-    """Drop one worker on `machine`, and the parameter servers that the rule no longer needs."""
+    """Remove a worker on `machine`, and servers not needed now; return the new allocation."""
     workers, servers = dict(allocation.workers), dict(allocation.ps)
     _remove(room, workers, machine, job.worker)
     for _ in range(allocation.ps_count - job.ps_needed(allocation.worker_count - 1)):
@@ -225,7 +225,7 @@ def drop_worker(room: Room, job: PolicyJob, allocation: Allocation, machine: int
 
 
 def _by_workers(room: Room, workers: TaskCounts) -> list[int]:
-    """Hosts of parameter servers: those with most of the job's workers first, then by index."""
+    """Machines for parameter servers, those with most of `workers` first, then by index."""
     return sorted(room.site.machines_for("ps"), key=lambda m: (-workers.get(m, 0), m))
 
 
@@ -237,7 +237,7 @@ def _remove(room: Room, tasks: TaskCounts, machine: int, demand: Demand) -> None
 
 
 def allocation_of(workers: TaskCounts, servers: TaskCounts) -> Allocation:
-    """The allocation of these tasks by machine."""
+    """Make an allocation of tasks by machine."""
     return Allocation(tuple(sorted(workers.items())), tuple(sorted(servers.items())))
 
 
@@ -263,7 +263,7 @@ class GangController(BasePolicy):
         self._plan = Plan()
 
     def request(self, job: PolicyJob) -> Counts | None:
-        """Number of tasks that `job` asks for; None if the empty cluster cannot hold its fewest."""
+        """Return the tasks that `job` asks for; None if not even its fewest ever fit."""
         fewest, initial = job.worker_counts[0], job.initial_workers
         # A request that never fits would block a queue for ever.
         for workers in job.workers_down_from(fewest if initial is None else initial):
@@ -277,7 +277,7 @@ class GangController(BasePolicy):
         return self._book.counts[job.index]
 
     def _begin(self, view: View) -> None:
-        """Enter the events and the free capacity."""
+        """Process arrived, ended and evicted jobs of `view`; set the free capacity."""
         self._plan = Plan()
         for job in (*view.finished, *view.evicted):
             # A job that its owner took back may be in either;
@@ -290,18 +290,18 @@ class GangController(BasePolicy):
         self._room = Room(self._site, view.free(), self._down)
 
     def _launch(self, job: PolicyJob) -> Allocation | None:
-        """Place the request of `job`; None if it does not fit."""
+        """Place the tasks that `job` asks for and let it run; None if they do not fit."""
         allocation = self._rule.place(self._room, job, *self._book.counts[job.index])
         if allocation is not None:
             self._set(job, allocation)
         return allocation
 
     def _set(self, job: PolicyJob, allocation: Allocation) -> None:
-        """Let `job` hold `allocation` from now on."""
+        """Record that `job` holds `allocation` from now on, also in the plan."""
         self._running.set(job, allocation)
         self._plan.changes[job.index] = allocation
 
     def _resize(self, changes: Changes) -> None:
-        """Apply the allocations of `changes` to running jobs."""
+        """Set the allocations in `changes`, by index of running job."""
         for index, allocation in changes.items():
             self._set(self._running[index], allocation)

@@ -161,7 +161,7 @@ class Gavel(FixedCountPolicy):
         return plan
 
     def _turn(self, now: float, happened: bool) -> tuple[bool, bool]:
-        """Whether X is worked out now, and whether a round begins."""
+        """Return whether X is worked out now, and whether a round begins now."""
         is_strict = self.rounds == STRICT
         if is_strict and self._running:
             # While nobody waited, nobody looked at the ends of rounds.
@@ -184,7 +184,7 @@ class Gavel(FixedCountPolicy):
         return running is None or (running != form and self._jobs[job].may_switch)
 
     def _update(self, view: View, plan: Plan) -> bool:
-        """Enter departures and arrivals; return whether a new job can run."""
+        """Process departures and arrivals; return whether a new job can run."""
         for job in (*view.finished, *view.evicted):
             self._running.pop(job.index, None)
         for job in view.finished:
@@ -201,7 +201,7 @@ class Gavel(FixedCountPolicy):
         return has_arrivals
 
     def _ways(self) -> list[Way]:
-        """Remaining ways to run each job."""
+        """Return the forms in which each job may still run, with tasks and throughput."""
         ways = []
         for index, job in self._jobs.items():
             first, fixed = job.in_forms[0], self._first_forms.get(index)  # none if it may switch
@@ -213,7 +213,7 @@ class Gavel(FixedCountPolicy):
         return ways
 
     def _share_out(self, view: View) -> None:
-        """Solve the linear program; time received counts from now."""
+        """Solve the linear program; time received on each type is counted anew from now."""
         for key, share in self._shares.items():
             missing = share * (view.now - self._shared_at) - self._received.get(key, 0.0)
             self._owed[key] = self._owed.get(key, 0.0) + missing
@@ -227,7 +227,7 @@ class Gavel(FixedCountPolicy):
         self._is_stale, self._shared_at = False, view.now
 
     def _needs(self, view: View, ways: Sequence[Way], program: Program) -> dict[int, float] | None:
-        """The unit of each job's throughputs; None: their sum counts."""
+        """Return by what each job's throughput is divided in the objective; None: by nothing."""
         if self.objective == THROUGHPUT:
             return None
         if self.objective == MAKESPAN:
@@ -247,14 +247,14 @@ class Gavel(FixedCountPolicy):
         return self._finish_times(view, part, program)
 
     def _work_left(self, view: View, index: int) -> float:
-        """Work that is left of a job, in units of its first form."""
+        """Return the remaining work of the job with this index, in units of its first form."""
         first, now = (self._jobs[index].in_forms[k] for k in (0, self._last.get(index, 0)))
         return view.remaining(now) * (first.work / now.work if now.work else 1.0)
 
     def _finish_times(
         self, view: View, part: Mapping[int, float], program: Program
     ) -> dict[int, float]:
-        """The throughputs that give all jobs the least largest rho."""
+        """Return the throughput that each job needs if the largest rho is as small as possible."""
         work = {job: self._work_left(view, job) for job in part}
         ends: dict[int, float] = {}
         for job, rate in part.items():
@@ -310,6 +310,7 @@ class Gavel(FixedCountPolicy):
             plan.changes[index] = NOTHING
 
     def _rank(self, key: tuple[int, int]) -> tuple[float, ...]:
+        """Return the sort key of a pair (job, form) in a round: the highest priority is first."""
         share, received = rounding.key(self._shares[key]), self._received.get(key, 0.0)
         if self.rounds == STRICT:
             priority = rounding.key(share / (received + self._length / 2.0))

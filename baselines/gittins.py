@@ -97,7 +97,7 @@ class Gittins(Ordered):
         return plan
 
     def before_serving(self, view: View) -> None:
-        """Learn from the jobs that ended: this may change all indices."""
+        """Add jobs that ended to the distribution, compute all indices and sort the line anew."""
         for job in view.finished:
             if job.index not in self._began:  # its owner took it back: it waited
                 continue
@@ -115,12 +115,12 @@ class Gittins(Ordered):
         return -self._indices[self._levels.level(service)]
 
     def wake_at(self, view: View) -> float | None:
-        """Next end of a level of a running job, if a waiting job could take its place."""
+        """Return when a running job next reaches the end of a level; None if no job waits."""
         return self._levels.next_end(self.running(), view) if self._waiting else None
 
 
 class Services:
-    """Total service of finished jobs, by level."""
+    """Numbers and total service of finished jobs, by the level in which they ended."""
 
     def __init__(self, ends: Sequence[float]) -> None:
         self._ends = ends
@@ -128,7 +128,7 @@ class Services:
         self._total = [0.0] * (len(ends) + 1)
 
     def add(self, service: float) -> None:
-        """Add a finished job with this `service`; the end of a level belongs to the level."""
+        """Count a finished job with this `service`; the end of a level belongs to that level."""
         if not service:
             return  # it was never in any level
         # Services are sums of floats: a job that ended at the end
@@ -138,7 +138,7 @@ class Services:
         self._total[level] += service
 
     def indices(self) -> list[float]:
-        """Gittins index at the begin of each level; 0 beyond the longest job."""
+        """Return the Gittins index at the begin of each level; 0 beyond the longest job."""
         return [self._index(level) for level in range(len(self._count))]
 
     def _index(self, level: int) -> float:

@@ -37,7 +37,7 @@ class JobState(StrEnum):
 
 
 def weight_of(shares: MachineShares, job: PolicyJob) -> float:
-    """The w' of `job`, from `shares` of workers: infinity if its tasks ask for nothing."""
+    """Weight w' of `job`: fewest workers over one's demand, in `shares`; infinity: no demand."""
     # The paper prints the weight as the sigmoid (1) of w', and of w' only that it is "in proportion
     # to the minimum number of worker tasks and in inverse proportion to the sum of required CPU and
     # memory". Read: w' = n / d, with n the fewest workers and d the sum, over the resources, of the
@@ -51,7 +51,7 @@ def weight_of(shares: MachineShares, job: PolicyJob) -> float:
 
 
 class AffinityPlacement:
-    """All tasks on one machine if possible, otherwise together on the idlest machines."""
+    """Places all tasks on one machine if possible, otherwise on the idlest machines."""
 
     name = "affinity"
 
@@ -71,7 +71,7 @@ Weight = Callable[[PolicyJob], float]
 
 
 def scale_in_order(new: PolicyJob, running: Iterable[PolicyJob], weight: Weight) -> list[PolicyJob]:
-    """Lines 3-8 of Algorithm 2: running jobs by ascending weight, without earlier equal ones."""
+    """Running jobs that may shrink for `new`, lightest first (lines 3-8 of Algorithm 2)."""
     mine, entered = weight(new), _entry_key(new)
     # Among equals the earlier one keeps its workers, or equal jobs
     # could take them from one another in turn.
@@ -82,7 +82,7 @@ def scale_in_order(new: PolicyJob, running: Iterable[PolicyJob], weight: Weight)
 def scale_in(
     room: Room, victims: Iterable[PolicyJob], allocations: Allocations, on_node: OnNode
 ) -> tuple[Changes, Allocation] | None:
-    """Lines 9-32 of Algorithm 2: take workers away until the new job's minimum fits on a node."""
+    """Take workers away until `on_node` succeeds; return changes, allocation, or None (Alg. 2)."""
     # As printed, whether it fits is looked at before each worker is taken, so that what the last
     # worker of a job on a machine gave is not seen until another job's worker there is reached
     # (lines 14-18). The text says "as one worker task is decreased, the idle resources of the node
@@ -110,7 +110,7 @@ def scale_in(
 def scale_out(
     room: Room, able: Sequence[PolicyJob], allocations: Allocations, weight: Weight
 ) -> Changes:
-    """Algorithm 3: running jobs by descending weight take workers, up to the most they can use."""
+    """Grow running jobs up to their most workers, heaviest first; return changes (Algorithm 3)."""
     # Machines are gone through by index; the paper gives no order. As printed, one is used while
     # its idle resources are strictly more than a worker asks for (line 8), so that the last of them
     # is never used. The text says that the next machine is searched if they "cannot satisfy" the
@@ -212,15 +212,15 @@ class Kod2(GangController):
         return self._plan
 
     def request(self, job: PolicyJob) -> Counts | None:
-        """The minimum of `job`, with which it is launched; it grows afterwards."""
+        """Return the fewest tasks of `job`, with which it starts; None if they never fit."""
         return self._empty.fewest(job)
 
     def raw_weight(self, job: PolicyJob) -> float:
-        """The w' of `job`, by which weights are compared; infinity while it starves."""
+        """Return w' of `job`, which compares like its weight; infinity while it starves."""
         return math.inf if job.index in self._starving else self._raw[job.index]
 
     def state_of(self, job: PolicyJob) -> JobState:
-        """State of `job` (Fig. 5) since the last call of the policy."""
+        """Return the state of `job` (Fig. 5) as of the policy's last decision."""
         if job.index in self._finished:
             return JobState.COMPLETED
         if job.index in self._running:
@@ -228,7 +228,7 @@ class Kod2(GangController):
         return JobState.STARVING if job.index in self._starving else JobState.WAITING
 
     def raise_starving(self, now: float) -> None:
-        """Lines 27-29 of Algorithm 1: jobs that wait longer than STARVELIMIT get more weight."""
+        """Lines 27-29 of Algorithm 1: jobs that wait longer than STARVELIMIT weigh most."""
         while self._limits and self._limits[0][0] <= now:
             limit, index = heappop(self._limits)
             # An entry of an earlier wait, before the job ran and lost
@@ -238,7 +238,7 @@ class Kod2(GangController):
                 heappush(self._starving_heap, index)
 
     def launch_by_weight(self) -> bool:
-        """Lines 5-30 of Algorithm 1; return whether a job was launched."""
+        """Lines 5-30 of Algorithm 1: launch waiting jobs by weight; return whether any was."""
         head = min(self._heads(), key=self._order)
         # Only a job that weighs as much as all that run may take workers from them.
         top = self._running_weights[-1] if self._running_weights else -math.inf
@@ -248,7 +248,7 @@ class Kod2(GangController):
         return self._queue.launch_all(self._order, self._launch, set()) > 0
 
     def launch_or_scale_in(self, head: PolicyJob) -> bool:
-        """Lines 5-17: launch the weightiest waiting job at its minimum, by scale-in if need be."""
+        """Lines 5-17: launch `head` at its minimum, by scale-in if need be; return if it was."""
         if self._launch(head) is None:
             # Jobs at their minimum give nothing.
             scaled = scale_in(
@@ -265,7 +265,7 @@ class Kod2(GangController):
         return True
 
     def grow(self) -> None:
-        """Lines 31-36 of Algorithm 1: scale-out of the running jobs."""
+        """Lines 31-36 of Algorithm 1: running jobs take free capacity (`scale_out`)."""
         running = self._running
         self._resize(scale_out(self._room, running.growing(), running.allocations, self.raw_weight))
 
@@ -284,13 +284,13 @@ class Kod2(GangController):
                 heappush(self._limits, (view.now + self._limit, job.index))
 
     def _next_starving(self) -> float | None:
-        """Next time at which a job begins to starve."""
+        """Return the next time at which a job begins to starve; None if no job will."""
         while self._limits and self._limits[0][1] not in self._queue:
             heappop(self._limits)
         return self._limits[0][0] if self._limits else None
 
     def _heads(self) -> list[PolicyJob]:
-        """Candidates for the weightiest: the first of each size that waits, one that starves."""
+        """Return jobs that may weigh most: the first of each size, and one that starves."""
         # Within a size weights are alike, unless a job starves while one that came before it lost
         # a machine and has waited for less long.
         heap = self._starving_heap
@@ -303,7 +303,7 @@ class Kod2(GangController):
         return -self.raw_weight(job), *_entry_key(job)
 
     def _set(self, job: PolicyJob, allocation: Allocation) -> None:
-        """Let `job` hold `allocation`; a job that is launched starves no more."""
+        """Record that `job` holds `allocation`; if it is just launched, it starves no more."""
         if job.index not in self._running:
             self._starving.discard(job.index)
             insort(self._running_weights, self._raw[job.index])
@@ -311,5 +311,5 @@ class Kod2(GangController):
 
 
 def _entry_key(job: PolicyJob) -> tuple[float, int]:
-    """Sort key of a job by its first entry into the queue: time, then order of the file."""
+    """Return the sort key of a job by its arrival, then by its order in the file."""
     return job.arrival, job.index

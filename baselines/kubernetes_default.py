@@ -33,7 +33,7 @@ class Pod(NamedTuple):
 
     @property
     def size(self) -> Size:
-        """Pods of one size fit on the same machines."""
+        """Key of the pods that fit on the same machines as this one."""
         return self.group, TaskGroup(self.group).of(self.job)
 
 
@@ -114,7 +114,7 @@ class KubernetesDefault(BasePolicy):
         return plan
 
     def _create(self, jobs: Iterable[PolicyJob]) -> None:
-        """Put all pods of `jobs` at the end of the queue."""
+        """Create the pods of `jobs` and put them at the end of the queue."""
         pods = []
         for job in jobs:
             workers, ps = self._book.counts[job.index]
@@ -134,7 +134,7 @@ class KubernetesDefault(BasePolicy):
             self._turn += 1
 
     def _leave(self, jobs: Iterable[int]) -> None:
-        """Take the pods of these jobs out of the queue, if it has any."""
+        """Remove all pods of the jobs with these indices from the queue."""
         gone = {index for index in jobs if self._waiting.pop(index, 0)}
         for size, line in list(self._lines.items()) if gone else ():
             remaining = [entry for entry in line if entry[1].job.index not in gone]
@@ -144,7 +144,7 @@ class KubernetesDefault(BasePolicy):
                 del self._lines[size]
 
     def _recreate(self, lost: set[int]) -> None:
-        """Put bound pods that wait on a lost machine for the rest of their job into the queue."""
+        """Queue new pods for those bound on `lost` machines while their job did not run."""
         for index, bound in self._bound.items():
             for group in reversed(GROUPS):  # parameter servers first, as when a job arrives
                 for machine in lost & bound[group].keys():
@@ -152,7 +152,7 @@ class KubernetesDefault(BasePolicy):
                     self._enter([Pod(self._book.jobs[index], group)] * pods)
 
     def _room(self, view: View) -> Room:
-        """Free capacity, less the requests of pods that are bound while their job does not run."""
+        """Return free capacity, less the requests of bound pods whose job does not run yet."""
         room = Room(self._site, view.free(), view.down())
         if not self._site.partial_gangs:
             for index in self._bound:
@@ -163,7 +163,7 @@ class KubernetesDefault(BasePolicy):
         return room
 
     def _bind(self, room: Room) -> set[int]:
-        """Bind pods in the order of the queue; the jobs that got any."""
+        """Bind queued pods that fit, in order; return indices of jobs with new bound pods."""
         changed = set()
         # One entry per size, by the turn of its first pod: the heap walks the queue in its order.
         first = [(line[0][0], size) for size, line in self._lines.items()]
@@ -190,10 +190,12 @@ class KubernetesDefault(BasePolicy):
         return changed
 
     def _allocation(self, index: int) -> Allocation:
+        """Return the bound pods of the job with this index as an allocation."""
         bound = self._bound[index]
         workers, ps = (tuple(sorted(bound[group].items())) for group in GROUPS)
         return Allocation(workers, ps)
 
     def _is_whole(self, index: int) -> bool:
+        """Whether all pods of the job with this index are bound."""
         allocation = self._allocation(index)
         return (allocation.worker_count, allocation.ps_count) == self._book.counts[index]

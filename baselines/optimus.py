@@ -37,7 +37,7 @@ FEWEST_LOSSES = 3  # for a curve with three coefficients
 
 
 def terms(workers: int, ps: int, training: str) -> list[float]:
-    """Features of the speed model; their weighted sum is the time of a step."""
+    """Return the features of the speed model; their weighted sum is the time of a step."""
     # Synchronous training of w workers with p parameter servers takes t0 / w + t1 + t2 w / p + t3 w
     # + t4 p for a step of all of them, asynchronous training (t0 + t1 w / p + t2 w + t3 p) / w for
     # one of any of them. Without parameter servers there is nothing to share.
@@ -48,7 +48,7 @@ def terms(workers: int, ps: int, training: str) -> list[float]:
 
 
 def fit(pairs: Mapping[Counts, float], training: str) -> tuple[float, ...]:
-    """The coefficients of the speed model, none negative, from speeds by workers and servers."""
+    """Fit the speed model to speeds by (workers, servers); return coefficients, none negative."""
     # Least squares of the relative errors of the time of a step; with one number of workers alone
     # there is nothing to learn from, and speed is taken for linear.
     from scipy.optimize import nnls  # noqa: PLC0415 (needs an extra)
@@ -63,13 +63,13 @@ def fit(pairs: Mapping[Counts, float], training: str) -> tuple[float, ...]:
 
 
 def speed_of(coefficients: Sequence[float], counts: Counts, training: str) -> float:
-    """Speed of these numbers of workers and parameter servers by the model."""
+    """Speed that the model predicts for (workers, servers) `counts`; infinity if its time is 0."""
     step = math.fsum(t * x for t, x in zip(coefficients, terms(*counts, training), strict=True))
     return 1.0 / step if step > 0 else math.inf
 
 
 def work_to_converge(done: Sequence[float], losses: Sequence[float], least_fall: float) -> float:
-    """The work after which the loss falls by less than `least_fall` of its largest value."""
+    """Work after which the loss falls by less than `least_fall` of its maximum a step, by a fit."""
     # The loss l after work k is taken for 1 / (b0 k + b1) + b2, no coefficient negative: for each
     # of some values of b2 the others are fitted to 1 / (l - b2), and the nearest curve counts. The
     # fall is that from one evaluation to the next, at their mean distance so far.
@@ -93,7 +93,7 @@ def work_to_converge(done: Sequence[float], losses: Sequence[float], least_fall:
 
 
 class Evenly:
-    """Even parts on as few machines as possible, the idlest; without any, wherever they fit."""
+    """Places tasks in even parts on the fewest and idlest machines; else wherever they fit."""
 
     name = "evenly"
 
@@ -112,12 +112,13 @@ class Evenly:
         return BestFit().place(room, job, workers, ps)
 
     def _hosts(self, room: Room, group: str, demand: Demand) -> list[int]:
+        """Return the machines with room for one task, the idlest first."""
         hosts = [k for k in room.site.machines_for(group) if room.takes(k, demand)]
         return room.most_idle(hosts)
 
 
 def _even(machines: Sequence[int], count: int) -> Tasks:
-    """`count` tasks in parts that differ by one at most, the larger ones first."""
+    """Divide `count` tasks into parts that differ by one at most; the first machines have more."""
     if not machines:
         return ()
     least, more = divmod(count, len(machines))
@@ -127,7 +128,7 @@ def _even(machines: Sequence[int], count: int) -> Tasks:
 
 @dataclass(slots=True)
 class Known:
-    """Observations and model of a job."""
+    """What is known of a job: observed speeds, the fitted model, and the last observation."""
 
     pairs: dict[Counts, float]  # speeds by workers and servers, sampled and then observed
     coefficients: tuple[float, ...] = LINEAR  # fitted to them
@@ -255,7 +256,7 @@ class Optimus(BasePolicy):
         return plan
 
     def _begin(self, view: View, before: Mapping[int, Allocation], plan: Plan) -> None:
-        """Start waiting jobs with their fewest tasks, where these fit."""
+        """Start waiting jobs with their fewest tasks, where these fit in free room."""
         room = Room(self.site, view.free(), view.down())
         for index, job in self._book.jobs.items():
             if not before[index].workers:
@@ -264,13 +265,13 @@ class Optimus(BasePolicy):
                     plan.changes[index] = allocation
 
     def _sample(self, job: PolicyJob) -> Known:
-        """Speeds of a new job from its sampling runs."""
+        """Measure speeds of a new job in sampling runs, and fit the model to them."""
         most = min(self.samples, job.max_workers) if job.speedup else 1
         pairs = {(n, job.ps_needed(n)): job.speed(n) for n in range(1, most + 1)}
         return Known(pairs, fit(pairs, self.training))
 
     def _look(self, job: PolicyJob, known: Known, view: View) -> None:
-        """Learn the speed of `job` from its progress since the last observation."""
+        """Update `known` with the speed of `job`, by its progress since the last observation."""
         allocation, remaining, now = view.allocation(job), view.remaining(job), view.now
         same = allocation.workers and allocation == known.allocation
         worked = known.remaining - remaining
@@ -285,7 +286,7 @@ class Optimus(BasePolicy):
             known.progress.append((now, job.work - remaining))
 
     def _remaining(self, job: PolicyJob, view: View) -> float:
-        """Q: remaining work, revealed or estimated from the losses."""
+        """Remaining work Q of `job`: the true one, or estimated from the observed losses."""
         work = view.remaining(job)
         seen = view.observed(job) if self.convergence else None
         if seen is None or len(seen) < FEWEST_LOSSES:
@@ -298,7 +299,7 @@ class Optimus(BasePolicy):
         return max(total - (job.work - work), float(at[-1] - at[0]) / len(at))
 
     def _counts(self, view: View) -> dict[int, Counts]:
-        """Workers and parameter servers of each job, by marginal gain."""
+        """Choose (workers, parameter servers) of each job that fits, by marginal gain."""
         free = self._pools.amounts(view.capacity())
         chosen: dict[int, Counts] = {}
         for index, counts in self._book.counts.items():
@@ -323,7 +324,7 @@ class Optimus(BasePolicy):
     def _best_step(
         self, index: int, counts: Counts, work: float, free: Mapping[int, int]
     ) -> tuple[float, Counts] | None:
-        """The step that fits and gains the job most: its gain, and its counts after it."""
+        """Return the best gain by one task more that fits, and the counts then; None: no gain."""
         job, (workers, ps) = self._book.jobs[index], counts
         options = []
         if workers < job.max_workers:
@@ -341,7 +342,7 @@ class Optimus(BasePolicy):
         return best
 
     def _gain(self, index: int, counts: Counts, more: Counts, work: float) -> float:
-        """Time that is saved, for each part of the dominant resource."""
+        """Time that `more` tasks than `counts` save, divided by their dominant share."""
         known, job = self._known[index], self._book.jobs[index]
         before, after = (
             work / speed_of(known.coefficients, tasks, self.training) for tasks in (counts, more)
@@ -353,7 +354,7 @@ class Optimus(BasePolicy):
         return rounding.key(saved / share)
 
     def _take(self, free: dict[int, int], job: PolicyJob, counts: Counts) -> bool:
-        """Place these tasks anywhere; place none if they do not all fit."""
+        """Subtract these tasks from `free` if they all fit; return whether they do."""
         usage: dict[int, int] = {}
         self._shares.add(usage, job, *counts)
         if any(free[pool] < amount for pool, amount in usage.items()):
@@ -365,7 +366,7 @@ class Optimus(BasePolicy):
     def _placed(
         self, view: View, counts: Mapping[int, Counts], before: Mapping[int, Allocation]
     ) -> dict[int, Allocation]:
-        """Places of all jobs: jobs with unchanged numbers first, then by demand."""
+        """Place all jobs, first those with unchanged counts; one without room has `NOTHING`."""
         jobs, room = self._book.jobs, Room(self.site, view.capacity(), view.down())
         allocations = dict.fromkeys(jobs, NOTHING)
 

@@ -14,7 +14,7 @@ from oasis.scheduling import NOTHING, Allocation, Placement, Plan, PolicyJob, Ro
 
 
 class PreemptiveCapacity:
-    """Two kinds of free capacity: actual, and without running jobs that are not yet served."""
+    """Free capacity now, and free capacity if running jobs not yet served were preempted."""
 
     # A job goes where there is free room; only if it does not fit there does it displace others. So
     # no job is moved or paused for one that an idle machine could take.
@@ -29,7 +29,7 @@ class PreemptiveCapacity:
         self._preempted: set[int] = set()
 
     def _without_later(self) -> Room:
-        """The second room, in which jobs that run get their places back as their turns come."""
+        """Return the room without the running jobs that are not yet served."""
         if self._second is None:
             self._second = Room(self._free.site, self._free.free.copy(), self._free.down)
             for job in self._later.values():
@@ -38,11 +38,11 @@ class PreemptiveCapacity:
 
     @property
     def displaces(self) -> bool:
-        """Whether a job was placed where a running job may be."""
+        """Whether some job did not fit into free room; from then on, jobs may be displaced."""
         return self._second is not None
 
     def keep(self, job: PolicyJob) -> bool:
-        """Reserve the present allocation of a running `job` again; preempt it if that is taken."""
+        """Let `job` go on where it runs and return True; if that is taken, preempt it: False."""
         self._later.pop(job.index, None)
         if self._second is None or self._second.hold(job, self._view.allocation(job)):
             return True
@@ -51,14 +51,14 @@ class PreemptiveCapacity:
         return False
 
     def leave(self, job: PolicyJob) -> None:
-        """Free the capacity of a running `job` for the jobs that come next."""
+        """Preempt a running `job`: free its capacity for the jobs that are served next."""
         self._later.pop(job.index, None)
         if job.index not in self._preempted:
             self._preempted.add(job.index)
             self._free.release(job, self._view.allocation(job))
 
     def start(self, job: PolicyJob, workers: int, ps: int) -> Allocation | None:
-        """Place `job`, which holds nothing (any more); None if it does not fit."""
+        """Place `job`, in free room or where jobs may be displaced; None if it does not fit."""
         if self._misfits.has(job, workers, ps):
             return None
         # Free room first: only a job that fits nowhere else may displace others.
@@ -79,31 +79,31 @@ Workers = tuple[PolicyJob, int]
 
 
 def check_levels(hours: tuple[float, ...], name: str) -> tuple[float, ...]:
-    """`hours` if they increase and are positive."""
+    """Return `hours` if they are positive and increase; else raise an error that names `name`."""
     if list(hours) != sorted(set(hours)) or min(hours, default=1.0) <= 0:
         raise InputError(name, "expected increasing numbers > 0", hours)
     return tuple(hours)
 
 
 class ServiceLevels:
-    """Service is GPUs times time that a job held them ("two-dimensional" in Tiresias)."""
+    """Levels of attained service, which is GPUs times time ("two-dimensional" in Tiresias)."""
 
     def __init__(self, hours: tuple[float, ...], site: Site) -> None:
         self.ends = [end * 3600.0 / site.unit_seconds for end in hours]
         self.gpus = Gpus(site)
 
     def service(self, job: PolicyJob, workers: int, view: View) -> float:
-        """Service that `job` has attained."""
+        """Return the service that `job` has attained with this many workers."""
         return view.attained(job) * self.gpus.of(job, workers)
 
     def level(self, service: float) -> int:
-        """Level of this service; the end of a level belongs to the next one."""
+        """Return the level of a service; the end of a level belongs to the next one."""
         # The timer rings at the end of a level; rounding must not leave the job just
         # short of it, or the timer would ring again at once.
         return bisect_right(self.ends, service * (1 + TOLERANCE))
 
     def since_end(self, job: PolicyJob, workers: int, view: View) -> float:
-        """For how long `job`, which runs and is beyond the first level, has been in its level."""
+        """Return for how long a running `job` beyond the first level has been in its level."""
         service = self.service(job, workers, view)
         return (service - self.ends[self.level(service) - 1]) / self.gpus.of(job, workers)
 
@@ -152,22 +152,22 @@ class Ordered(OneLine):
         self._running: dict[int, PolicyJob] = {}
 
     def key(self, job: PolicyJob, workers: int, view: View) -> Rank:
-        """Jobs with smaller keys go first; among equals, those that arrived earlier."""
+        """Return the sort key of `job`: smaller ones go first; equals in order of arrival."""
         raise NotImplementedError
 
     def before_serving(self, view: View) -> None:
-        """Hook at each event, after `running` is updated and before keys are computed."""
+        """Hook of each event for subclasses: `running` is updated, keys are computed after it."""
 
     def rank_anew(self, view: View) -> None:
-        """Sort waiting jobs whose keys have changed."""
+        """Compute the keys of all waiting jobs again, and sort the line by them."""
         jobs = self._book.jobs
         self._waiting = sorted(self._key(jobs[index], view) for _, index in self._waiting)
 
     def after_serving(self) -> None:
-        """Hook after running and waiting jobs are known."""
+        """Hook for subclasses, called when all jobs had their turns at an event."""
 
     def wake_at(self, view: View) -> float | None:
-        """Next time at which the order changes without an event."""
+        """Return the next time at which the order changes without an event; None if never."""
         return None
 
     def decide(self, view: View) -> Plan:
@@ -181,7 +181,7 @@ class Ordered(OneLine):
         return plan
 
     def running(self) -> list[tuple[PolicyJob, int]]:
-        """Jobs that run, with their workers."""
+        """Running jobs, each with its number of workers."""
         counts = self._book.counts
         return [(job, counts[index][0]) for index, job in self._running.items()]
 
@@ -202,6 +202,7 @@ class Ordered(OneLine):
     def _serve(self, view: View, plan: Plan) -> None:
         # Sorted at each event, as keys of running jobs change while they run.
         # Those within their minimum run time stay where they are, whatever their turn.
+        """Give each job its turn, in order; enter starts, moves and pauses in `plan`."""
         locked = {k: job for k, job in self._running.items() if view.kept_until(job) > view.now}
         rank, counts = self.key, self._book.counts
         running = sorted(
@@ -379,12 +380,12 @@ class LAS(Ordered):
         self._last, self._front = 0, 0  # places given at the end and at the front of queues
 
     def _behind(self) -> int:
-        """A place behind all that were given."""
+        """Return a place behind all places given so far."""
         self._last += 1
         return self._last
 
     def _before(self) -> int:
-        """A place before all that were given."""
+        """Return a place before all places given so far."""
         self._front -= 1
         return self._front
 
@@ -428,5 +429,5 @@ class LAS(Ordered):
                 self._waiting[place] = self._stands[index], index
 
     def wake_at(self, view: View) -> float | None:
-        """Next time at which a running job passes a threshold, if any job waits."""
+        """Return when a running job next passes a threshold; None if no job waits."""
         return self._levels.next_end(self.running(), view) if self._waiting else None

@@ -17,7 +17,7 @@ from oasis.scheduling.policy import View
 
 
 class FirstNode:
-    """All tasks on the first machine that fits all, otherwise each on the first that fits it."""
+    """Places all tasks on the first machine with room, otherwise each where it first fits."""
 
     # The printed loop ends at the first machine on which a pod does not fit (line 12), takes what a
     # pod asks for from a machine only if it does not fit there (lines 9 and 10), and so never adds
@@ -49,7 +49,7 @@ def scale_down(
     on_node: OnNode,
     place: Place,
 ) -> tuple[Changes, Allocation] | None:
-    """Scale down: free workers above the minimum of running jobs until a job can be scheduled."""
+    """Drop workers of victims until the new job fits; return changes, its allocation, or None."""
     # Read: the victims give workers one at a time, machine after machine where they have any, and
     # after each the machine that gained is looked at; when "the number of worker of every job with
     # lower priority has been reduced to its minimum value", a place anywhere is looked for.
@@ -81,7 +81,7 @@ Weighting = Callable[[PolicyJob], Any]
 def scale_up(
     room: Room, able: Iterable[PolicyJob], allocations: Allocations, rank: Weighting
 ) -> Changes:
-    """Scale up: machine after machine, running jobs take workers up to the most they can use."""
+    """On each machine, running jobs take workers up to their maximum; return the changes."""
     # Read: on each machine the jobs, in the order of the queue, take as many workers as fit there.
     # The printed loop counts such workers without taking what they ask for (lines 8-14), then adds
     # one, whether it fits or not (lines 15-17), and ends on the first machine (lines 20 and 21).
@@ -171,7 +171,7 @@ class PriorityQueue(GangController):
         return self._plan
 
     def weighting(self, job: PolicyJob) -> Rank:
-        """Weighting Algorithm: where `job` stands in the queue, smaller values in front."""
+        """Weighting Algorithm: return the rank of `job` in the queue; smaller ones are in front."""
         # It goes before the first job that is worth less, or that is worth as much and asks for
         # less CPU and memory (line 10); else to the end (line 19). Line 11 prints "queue of job so
         # that U > u" for the part that goes in front of it, which would turn the queue around: read
@@ -216,12 +216,12 @@ class PriorityQueue(GangController):
         return True
 
     def scale_up(self) -> None:
-        """Scale-up: running jobs take the remaining capacity."""
+        """Scale-up: running jobs take workers in the remaining capacity."""
         running = self._running
         self._resize(scale_up(self._room, running.growing(), running.allocations, self.weighting))
 
     def _best_if_worth_most(self) -> PolicyJob | None:
-        """The first job of the queue, if it is worth more than all that run (lines 2-6)."""
+        """Return the best waiting job if it is worth more than all running ones, else None."""
         heads = [next(same) for same in self._queue.sizes()]
         best = min(heads, key=self.weighting, default=None)
         if best is None:
@@ -235,7 +235,7 @@ class PriorityQueue(GangController):
         return -self.weighting(job)[0]
 
     def _request_share(self, job: PolicyJob) -> float:
-        """Demand of all tasks of `job`, as shares of the largest machine."""
+        """Return the sum of the shares of a largest machine that all tasks of `job` ask for."""
         workers, ps = self._book.counts[job.index]
         shares = self._worker_shares.of(job.worker, job.worker_cpu, workers)
         if ps:

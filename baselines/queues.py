@@ -19,14 +19,14 @@ STRICT, FIT = "strict", "fit"
 
 
 def check_line(line: str) -> str:
-    """Return `line` if it is one of the kinds of lines."""
+    """Return `line`; raise an error if it is no kind of line."""
     if line not in (STRICT, FIT):
         raise InputError("line", f"expected {STRICT} or {FIT}", line)
     return line
 
 
 class Misfits:
-    """Sizes of jobs that did not fit at one instant: one more job of such a size is not tried."""
+    """Sizes of jobs that did not fit at this instant, so that none of them is tried again."""
 
     # What is free only shrinks while a policy serves its line, so the answer would be the same.
 
@@ -34,17 +34,17 @@ class Misfits:
         self._sizes: set[tuple[object, ...]] = set()
 
     def has(self, job: PolicyJob, workers: int, ps: int) -> bool:
-        """Return whether a job of this size has failed to fit."""
+        """Return whether a job with this demand and these counts has failed to fit."""
         # An empty set is the usual case; it is told apart before a key is built.
         return bool(self._sizes) and (job.worker, job.ps, workers, ps) in self._sizes
 
     def add(self, job: PolicyJob, workers: int, ps: int) -> None:
-        """Record that `job` with these numbers of tasks did not fit."""
+        """Record that `job` with these counts did not fit."""
         self._sizes.add((job.worker, job.ps, workers, ps))
 
 
 class OneLine(FixedCountPolicy):
-    """Base of policies that serve jobs of fixed counts in one order."""
+    """Base of policies that serve jobs with fixed counts in one order."""
 
     keeps_run_times = True
 
@@ -70,7 +70,7 @@ class Queued(OneLine):
         self._waits: set[int] = set()
 
     def key(self, job: PolicyJob, workers: int, view: View) -> float:
-        """Jobs with smaller keys go first; among equals, those that arrived earlier."""
+        """Return the sort key of `job`: smaller ones go first; equals in order of arrival."""
         raise NotImplementedError
 
     def decide(self, view: View) -> Plan:
@@ -87,7 +87,7 @@ class Queued(OneLine):
         return plan
 
     def _take_out(self, departed: Sequence[PolicyJob]) -> None:
-        """Jobs that waited when their owners took them back."""
+        """Remove from the line those `departed` jobs that waited: their owners took them back."""
         gone = self._waits.intersection(job.index for job in departed)
         if gone:
             # A sorted list is a heap.
@@ -125,7 +125,7 @@ class Queued(OneLine):
             heappop(line)
 
     def _fit(self, room: Room, plan: Plan) -> list[Key]:
-        """Start all jobs that fit; return the others."""
+        """Start all jobs of the line that fit; return the keys of the others."""
         misfits, passed = Misfits(), []
         for key in self._line:
             job, tasks = self._book.jobs[key[1]], self._book.counts[key[1]]
@@ -228,7 +228,7 @@ def _waits(work: float) -> bool:
 
 
 class Waiting:
-    """Jobs of one size that wait, by their index, with the work of each."""
+    """Jobs of one size that wait: their indices, and the work of each."""
 
     # A tree of the least work of each half finds the next job that has no more than so much,
     # without a look at those before it: on an overloaded cluster, hundreds of thousands wait.
@@ -243,7 +243,7 @@ class Waiting:
         return self._count > 0
 
     def enter(self, index: int, work: float) -> None:
-        """Add a waiting job."""
+        """Add the waiting job with this index and remaining `work`."""
         self._count += 1
         place = bisect_left(self._indices, index)
         is_there = self._indices[place : place + 1] == [index]
@@ -256,7 +256,7 @@ class Waiting:
         self._set(place, work)
 
     def leave(self, index: int) -> None:
-        """Remove a waiting job."""
+        """Remove the job with this index."""
         self._count -= 1
         self._set(bisect_left(self._indices, index), math.inf)
 
@@ -267,7 +267,7 @@ class Waiting:
     def next(
         self, after: int, failed: Collection[bool], is_quick: Callable[[float], bool]
     ) -> int | None:
-        """The next job behind `after` of a kind, quick or not, that has not `failed`."""
+        """Return the next index behind `after` of a kind (quick: True) that is not in `failed`."""
         if True not in failed:
             fits = is_quick if False in failed else _waits
             return self._find(after, lambda work: _waits(work) and fits(work))
@@ -277,10 +277,11 @@ class Waiting:
         return position
 
     def _work(self, index: int) -> float:
+        """Return the work of the job with this index."""
         return self._least[self._leaves + bisect_left(self._indices, index)]
 
     def _rebuild(self, index: int) -> None:
-        """Rebuild the tree with a leaf for `index`, without jobs that no longer wait."""
+        """Rebuild the tree with a leaf for `index`, and without jobs that no longer wait."""
         works = self._least[self._leaves : self._leaves + len(self._indices)]
         works_of = {i: work for i, work in zip(self._indices, works, strict=True) if _waits(work)}
         self._indices = sorted((*works_of, index))
@@ -295,6 +296,7 @@ class Waiting:
         self._least = [math.inf, *(work for level in reversed(levels) for work in level)]
 
     def _set(self, place: int, work: float) -> None:
+        """Set the work of the leaf at `place`, and the least work of the nodes above."""
         least, node = self._least, self._leaves + place
         least[node] = work
         node //= 2
@@ -303,7 +305,7 @@ class Waiting:
             node //= 2
 
     def _find(self, after: int, fits: Callable[[float], bool]) -> int | None:
-        """First job behind `after` whose work `fits`; with a work all smaller ones fit, too."""
+        """Return the first index behind `after` whose work `fits` (monotone); None without one."""
         # A node has the least work below it: if that does not fit, nothing below it does.
         place = bisect_right(self._indices, after)
         if place == len(self._indices):
@@ -322,19 +324,19 @@ class Waiting:
 
 
 class Ends:
-    """Earliest ends of running jobs; exact ends are computed in order, on request."""
+    """Lower bounds on the ends of running jobs; exact ends are computed only when needed."""
 
     def __init__(self) -> None:
         self._bounds: list[tuple[float, int]] = []
         self._of: dict[int, float] = {}
 
     def add(self, index: int, bound: float) -> None:
-        """Note that a job ends at `bound` or later."""
+        """Record that the job with this index ends at `bound` or later."""
         self._of[index] = bound
         insort(self._bounds, (bound, index))
 
     def remove(self, index: int) -> None:
-        """Forget a job, if it is here."""
+        """Forget the job with this index; nothing happens if it is unknown."""
         bound = self._of.pop(index, None)
         if bound is not None:
             del self._bounds[bisect_left(self._bounds, (bound, index))]
@@ -342,7 +344,7 @@ class Ends:
     def in_order(
         self, more: Sequence[tuple[float, int]], end: Callable[[int], float]
     ) -> Iterator[tuple[float, int]]:
-        """All jobs and `more` by their ends; `end` is called only for the jobs that are taken."""
+        """Yield (end, index) of all jobs and of `more` by end; `end` gives exact ends, lazily."""
         ends, bounds = list(more), iter(self._bounds)
         heapify(ends)
         following = next(bounds, None)
@@ -425,10 +427,12 @@ class EASY(Queued):
         waiting.enter(job.index, view.remaining(job))
 
     def _size(self, index: int) -> Size:
+        """Return the size of the job with this index."""
         job = self._book.jobs[index]
         return (job.worker, job.ps, *self._book.counts[index])
 
     def _leave(self, index: int) -> None:
+        """Remove a job that no longer waits from the jobs of its size."""
         size = self._size(index)
         self._sizes[size].leave(index)
         if not self._sizes[size]:
@@ -443,7 +447,7 @@ class EASY(Queued):
             self._pass_the_head(now, view, plan)
 
     def _pass_the_head(self, now: Room, view: View, plan: Plan) -> None:
-        """Start jobs behind the head that do not delay it, in order of arrival."""
+        """Start waiting jobs that do not delay the first in line, in order of arrival."""
         # Jobs of one size fit alike. Each size is tried until one of its jobs does not fit: once
         # for those that end in time and need room now, and once for the others, which need room
         # beside the head as well. So a long line costs one look at each size.
@@ -486,14 +490,14 @@ class EASY(Queued):
             offer(number, index)
 
     def _may_fit(self, size: Size, now: Room) -> bool:
-        """Return whether a job of this size may fit now; for a single task the answer is exact."""
+        """Return whether a job of this size may fit now; exact only for a single worker."""
         worker, _, workers, ps = size
         if workers != 1 or ps:
             return True
         return bool(now.fitting(self._site.machines_for("worker"), worker))
 
     def _promise(self, now: Room, view: View, plan: Plan) -> tuple[float, Room]:
-        """Return when the head will fit, and the capacity then left; infinity if unknown."""
+        """Return when the head of the line will fit (infinity: unknown), and capacity left then."""
         jobs, (_, head) = self._book.jobs, self._line[0]
         later = Room(self._site, now.free.copy(), now.down)
         rule = self._placing.on(self._site)
@@ -510,18 +514,18 @@ class EASY(Queued):
         return math.inf, later
 
     def _end(self, job: PolicyJob, view: View) -> float:
-        """End of `job` if it runs from now on."""
+        """Return when `job` ends if it runs from now on."""
         workers, _ = self._book.counts[job.index]
         return self._end_after(view.remaining(job), workers, view)
 
     def _end_after(self, work: float, workers: int, view: View) -> float:
-        """Time at which this much work is done, from now on."""
+        """Return when `work` is done by this many workers, from now on."""
         end = view.now + work / workers
         # A slot is held to its end, so that its machines come free with the slot.
         return float(rounding.ceil(end)) if self._site.slotted else end
 
     def _start(self, job: PolicyJob, now: Room, later: Room | None) -> Allocation | None:
-        """Place `job` in the capacity free now and, if it still runs `later`, also free then."""
+        """Place `job` in `now`, and also in `later` if that is given; None if it does not fit."""
         tasks = self._book.counts[job.index]
         if later is None:
             return self._placement.place(now, job, *tasks)

@@ -30,7 +30,7 @@ def worth_by_slot(job: PolicyJob, horizon: float | None) -> FloatArray:
 
 
 class DelayCosts:
-    """Values of n jobs at one moment, and the costs of delaying them."""
+    """What n jobs are worth at one moment, and what they lose if one delays the others."""
 
     def __init__(
         self,
@@ -49,14 +49,14 @@ class DelayCosts:
         self.present = self._now_worth / (1 + discount * remaining)  # PV, if it runs now to its end
 
     def cost(self, k: int) -> float:
-        """Loss of the other jobs if they wait for job `k`, times the share that it takes."""
+        """Return what the other jobs lose by waiting for job `k`, times its cluster share."""
         lost = self._lost(k)
         # A job does not compete with itself; of the others it holds
         # up as much as it takes of the cluster.
         return float(lost.sum() - lost[k]) * self._shares[k]
 
     def rewards(self, weight: float) -> list[float]:
-        """(weight present - (1 - weight) cost) / left of each of the n jobs."""
+        """Return (weight PV - (1 - weight) cost) / RPT of each of the n jobs."""
         costs = np.array([self.cost(k) for k in range(len(self.remaining))])
         gains = map(rounding.difference, weight * self.present, (1 - weight) * costs)
         return [
@@ -65,7 +65,7 @@ class DelayCosts:
         ]
 
     def candidate(self, k: int, order: Sequence[int]) -> tuple[float, float]:
-        """Discounted yield and opportunity cost of job `k`, if the jobs run in this `order`."""
+        """Return discounted yield and opportunity cost of job `k` if jobs run in this `order`."""
         # The cluster is one resource of which each job takes its share, in strict order: `k` waits
         # until those before it leave room, and only those behind it wait for `k`.
         place = list(order).index(k)
@@ -75,7 +75,7 @@ class DelayCosts:
         return float(value), float(sum(lost[j] for j in order[place + 1 :])) * self._shares[k]
 
     def _delay(self, order: Sequence[int]) -> float:
-        """Start of the last job of `order`, counted from now."""
+        """Return when the last job of `order` starts, counted from now."""
         running: list[tuple[float, float]] = []
         now, free = 0.0, 1.0
         # The cluster as one resource: each job waits until the shares before it leave enough.
@@ -88,12 +88,13 @@ class DelayCosts:
         return now
 
     def _lost(self, k: int) -> FloatArray:
-        """Loss of each job if it is delayed by `remaining` of job `k`."""
+        """Return what each job loses if it is delayed by the remaining time of job `k`."""
         return self._now_worth - self._at(self._ends + self.remaining[k])
 
     def _at(self, ends: FloatArray) -> FloatArray:
         # Work that ends at time e completes in the slot ceil(e) - 1.
         # Clipped as floats: the end of an absurdly long job is beyond all integers.
+        """Return what each of the n jobs is worth if it ends at these times."""
         last = self._worth.shape[1] - 1
         slots: IntArray = np.clip(rounding.ceil(ends) - 1, 0, last).astype(np.int64)
         worth: npt.NDArray[np.float64] = self._worth[self._rows, slots]
@@ -189,6 +190,7 @@ class RRH(FixedCountPolicy):
         return plan
 
     def _admit(self, job: PolicyJob, view: View, plan: Plan) -> None:
+        """Admit or reject a new `job`, by its gain and the delay it causes to accepted jobs."""
         self._tables[job.index] = worth_by_slot(job, self._site.horizon)
         delays = self._delay_costs(view)
         rewards = delays.rewards(self.weight)
@@ -203,11 +205,12 @@ class RRH(FixedCountPolicy):
             plan.rejected[job.index] = f"{gain}, needs more than {self.threshold:g}"
 
     def _strike(self, job: PolicyJob) -> None:
+        """Forget a job that has ended or was rejected."""
         self._book.strike(job)
         del self._tables[job.index]
 
     def _serve(self, view: View, plan: Plan) -> None:
-        """Give capacity to jobs in order of reward; running jobs keep their places."""
+        """Place jobs in order of reward; running jobs stay unless a better one needs the room."""
         if not self._jobs:
             return
         room = Room(self._site, view.capacity(), view.down())
@@ -223,6 +226,7 @@ class RRH(FixedCountPolicy):
                 plan.changes[index] = allocation
 
     def _delay_costs(self, view: View) -> DelayCosts:
+        """Compute values and delay costs of all accepted jobs now, in order of arrival."""
         return DelayCosts(
             view.now,
             np.array([view.remaining(j) / self._needs[i][0] for i, j in self._jobs.items()]),

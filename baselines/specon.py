@@ -25,7 +25,7 @@ class Category(StrEnum):
 
 
 class Container:
-    """A job and its observed progress."""
+    """A job as the paper's container: its category, and the last values of its evaluation."""
 
     # `home` is the machine where all of it runs, None if it waits or is spread; `value` and
     # `growth` (1) are those of the evaluation function at the last look, `largest` the largest
@@ -38,7 +38,7 @@ class Container:
         self.begin_again()
 
     def begin_again(self) -> None:
-        """Line 2: a container that joins a worker counts as progressing."""
+        """Line 2: forget home and progress; the job counts as progressing on its next worker."""
         self.home: int | None = None
         # One that Algorithm 2 has decided on is no longer looked at: it stays converged.
         if not self.migrated:
@@ -48,7 +48,7 @@ class Container:
             self.growth, self.largest = math.inf, 0.0
 
     def look(self, value: float, alpha: float, now: float) -> bool:
-        """Lines 4-22: find the category at time `now`; return whether it asks to be moved."""
+        """Lines 4-22: update the category by `value`; return whether it asks to be moved."""
         # Read, where Algorithm 1 says something else than the text of section V-A or is silent:
         # - Lines 10-12 move a watching container to the watching category, so that none would ever
         #   converge; the text moves it to the converged category.
@@ -83,7 +83,7 @@ Size = tuple[Demand, Demand, int, int]
 
 
 class InTurn:
-    """Round-robin over machines: a whole job on the next machine that fits it (section VI-C2)."""
+    """Places a whole job on the next machine, in turn, that has room (section VI-C2)."""
 
     # A job too large for any machine, which the paper does not have, is spread task by task;
     # another one waits until a machine has room.
@@ -111,7 +111,7 @@ class InTurn:
         return self._by_task.place(room, job, workers, ps)
 
     def _fits_one_machine(self, room: Room, job: PolicyJob, workers: int, ps: int) -> bool:
-        """Return whether the job fits an empty machine."""
+        """Return whether the job would fit on some machine if that were empty."""
         size = (job.worker, job.ps, workers, ps)
         if size not in self._small:
             empty = Room(room.site, [machine.capacity for machine in room.site.machines])
@@ -130,17 +130,17 @@ On = Mapping[int, Sequence[Container]]
 
 
 def count(containers: Sequence[Container], *categories: Category) -> int:
-    """Number of `containers` in any of `categories`."""
+    """Return the number of `containers` in any of `categories`."""
     return sum(container.category in categories for container in containers)
 
 
 def worker_score(containers: Sequence[Container]) -> float:
-    """Line 3 of Algorithm 2: the score of a worker with these containers."""
+    """Line 3 of Algorithm 2: return the score of a worker with these containers."""
     return key(sum(WEIGHTS[category] * count(containers, category) for category in Category))
 
 
 def choose_host(container: Container, on: On, has_room: HasRoom, usage: Usage) -> int | None:
-    """Algorithm 2: the worker to which `container` moves; None if it stays where it is."""
+    """Algorithm 2: return the worker to which `container` moves; None if it stays."""
     # It stays if no score is lower than that of its own worker (lines 8-10), and else goes to the
     # worker with the lowest score, among several to that with the lowest resource consumption.
     scores = {worker: worker_score(containers) for worker, containers in on.items()}
@@ -156,7 +156,7 @@ def choose_host(container: Container, on: On, has_room: HasRoom, usage: Usage) -
 
 
 def rebalance(on: On, move: Callable[[Container, int], None], has_room: HasRoom) -> None:
-    """Algorithm 3: even out the workers by moving containers that have converged."""
+    """Algorithm 3: call `move` for converged containers, so that workers become more even."""
     # The converged duration is counted from when a container was found to have converged, as the
     # text says (section V-C), not from when it was marked as migrated (line 1), as not all are; one
     # that has not converged has no such duration and is not moved. Read: a container that was
@@ -333,7 +333,7 @@ class SpeCon(GangController):
         ]
 
     def reallocate(self, container: Container, now: float) -> None:
-        """Algorithm 2, the SpeCon scheduler: move `container` to the best worker, or not."""
+        """Algorithm 2, the SpeCon scheduler: move `container` to the best worker, or log a stay."""
         # A container that stays, too, has had the one decision of its life (lines 9, 15 and 20).
         container.migrated = True
         self._watched.discard(container.job.index)
@@ -345,7 +345,7 @@ class SpeCon(GangController):
             self._move(container, host, now, MIGRATED)
 
     def even_out(self, now: float) -> None:
-        """Algorithm 3, for the containers that have converged (section V-C)."""
+        """Algorithm 3 (section V-C): move converged containers to even out the workers."""
         rebalance(
             self._workers(),
             lambda container, worker: self._move(container, worker, now, REBALANCED),
@@ -362,14 +362,14 @@ class SpeCon(GangController):
         super()._begin(view)
 
     def _leave(self, job: PolicyJob) -> None:
-        """Take `job`, which has ended or lost its worker, from where it ran."""
+        """Take `job`, which has ended or lost its worker, from the workers where it ran."""
         for machine in self._running.allocations.get(job.index, NOTHING).machines:
             self._on.get(machine, {}).pop(job.index, None)
         self._watched.discard(job.index)
         self._containers[job.index].begin_again()
 
     def _set(self, job: PolicyJob, allocation: Allocation) -> None:
-        """Let `job` hold `allocation`, and enter it on its workers."""
+        """Record that `job` holds `allocation`, also on its workers."""
         container = self._containers[job.index]
         for machine in self._running.allocations.get(job.index, NOTHING).machines:
             self._on.get(machine, {}).pop(job.index, None)
@@ -382,7 +382,7 @@ class SpeCon(GangController):
             self._watched.add(job.index)
 
     def _move(self, container: Container, machine: int, now: float, kind: str) -> None:
-        """Save `container` and restore it on `machine`."""
+        """Move `container` (save and resume) to `machine`, and log this as `kind`."""
         job, origin = container.job, container.home
         assert origin is not None
         before = self._running.allocations[job.index]
@@ -393,17 +393,19 @@ class SpeCon(GangController):
         self.log.append(Move(now, job.id, kind, origin, machine))
 
     def _workers(self) -> dict[int, list[Container]]:
-        """The workers that are up, and the containers on each."""
+        """Return the workers that are up, and the containers on each."""
         return {m: self._at(m) for m in self._on if m not in self._down}
 
     def _counted(self, home: int) -> list[Container]:
-        """The containers that line 15 of Algorithm 1 counts for one on worker `home`."""
+        """Return the containers that count in line 15 of Algorithm 1 for worker `home`."""
         return self._at(home)
 
     def _at(self, machine: int) -> list[Container]:
+        """Return the containers on `machine`."""
         return list(self._on[machine].values())
 
     def _has_room(self, container: Container, machine: int) -> bool:
+        """Whether all tasks of `container` fit on `machine` now; nothing is moved."""
         before = self._running.allocations[container.job.index]
         allocation = _all_on(before, machine)
         if allocation.ps and machine not in self._site.machines_for_both:
@@ -414,7 +416,7 @@ class SpeCon(GangController):
         return True
 
     def _usage(self, machine: int) -> float:
-        """R(w, t): cores demanded plus cores reserved, as a share of the machine's cores."""
+        """R(w, t): share of the machine's cores that are busy, plus the share of it reserved."""
         cores = []
         for container in self._at(machine):
             job, allocation = container.job, self._running.allocations[container.job.index]

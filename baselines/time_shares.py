@@ -22,7 +22,7 @@ DIGITS = 7  # of a share, beyond which there is only rounding
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One way to run a job: a form of it, and how many tasks it then has."""
+    """A form of a job with its numbers of tasks and its throughput."""
 
     job: int
     form: int
@@ -33,7 +33,7 @@ class Way:
 
 
 class Kinds:
-    """The machines of a site, grouped by kind: no requirement and no task distinguishes them."""
+    """The machines of a site in groups that no requirement of any job tells apart."""
 
     def __init__(self, site: Site, jobs: Iterable[PolicyJob]) -> None:
         self._site = site
@@ -48,14 +48,14 @@ class Kinds:
         self.machines = list(machines.values())
 
     def admitting(self, job: PolicyJob, group: str) -> list[int]:
-        """The kinds that may run tasks of `group` of a job of one form."""
+        """Return indices of the kinds that may run tasks of `group` of a job with one form."""
         demand = job.worker if group == "worker" else job.ps
         first = [(kind, machines[0]) for kind, machines in enumerate(self.machines)]
         hosts = set(self._site.machines_for(group))
         return [kind for kind, k in first if k in hosts and admits(demand, k)]
 
     def totals(self, capacity: Sequence[Sequence[int]]) -> list[list[int]]:
-        """Capacity of each kind by resource, from the capacities of machines."""
+        """Return the capacity of each kind by resource; `capacity` is by machine."""
         return [
             [sum(column) for column in zip(*(capacity[k] for k in machines), strict=True)]
             for machines in self.machines
@@ -63,7 +63,7 @@ class Kinds:
 
 
 class Program:
-    """The linear program of shares of time X, of each job in each way to run.
+    """The linear program for X: the share of time that each job has in each of its forms.
 
     The shares of a job are at most 1, and the tasks of all ways, each counted for its share of the
     time, take no more of any resource of a kind than all machines of that kind have.
@@ -102,7 +102,7 @@ class Program:
         return [round(share, DIGITS) for share in shares] if needs else shares
 
     def _at_level(self, needs: Mapping[int, float]) -> list[float]:
-        """The largest sum at the largest level."""
+        """Return the solution of the largest sum, given the largest level for `needs`."""
         level = self.level(needs) * (1.0 - MARGIN)
         if not math.isfinite(level):
             return self._solve({})
@@ -114,15 +114,12 @@ class Program:
             return self._solve(needs, is_level=True)[:-1]
 
     def level(self, needs: Mapping[int, float]) -> float:
-        """Return the most that the least throughput of a job over its need can be.
-
-        Jobs for which no machine is there do not count; infinity if there are no others.
-        """
+        """Return the largest least ratio of throughput to need; infinity if no job has machines."""
         able = any(need > 0.0 for job, need in needs.items() if job in self._able)
         return self._solve(needs, is_level=True)[-1] if able else math.inf
 
     def gangs(self, way: Way) -> float:
-        """Return how many such gangs all machines have room for, parts of one included."""
+        """Return how many gangs of this form fit on all machines together, as a fraction."""
         room = [
             sum(self._totals[kind][resource] for kind in self._kinds.admitting(way.seen, group))
             / (count * amount)
@@ -133,7 +130,7 @@ class Program:
         return min(room, default=0.0)
 
     def _solve(self, needs: Mapping[int, float], *, is_level: bool = False) -> list[float]:
-        """The largest sum at throughputs of `needs`, or the largest common part of `needs`."""
+        """Return shares by column, of largest sum above `needs`, or (`is_level`) largest level."""
         from oasis.solvers.lp import ColumnLp, LpColumn  # noqa: PLC0415 (needs an extra)
 
         least = {job: need for job, need in needs.items() if job in self._able and need > 0.0}
@@ -156,7 +153,7 @@ class Program:
         return cast(list[float], solution.values.tolist())
 
     def _loads(self, way: Way) -> Iterator[dict[tuple[int, int], float]]:
-        """Use of resources for each pair of kinds that have what the tasks need."""
+        """Yield shares of capacity used, for each pair of kinds for workers and servers."""
         hosts = [
             self._kinds.admitting(way.seen, group) if count else [None]
             for group, count in zip(GROUPS, (way.workers, way.ps), strict=True)
@@ -170,7 +167,7 @@ class Program:
 def _load(
     way: Way, on: Sequence[int | None], totals: Sequence[Sequence[int]]
 ) -> dict[tuple[int, int], float] | None:
-    """Share of each (kind, resource) that the tasks use; None if a kind lacks a resource."""
+    """Return the share of each (kind, resource) that the tasks use; None if a kind has none."""
     load: dict[tuple[int, int], float] = {}
     for group, kind, count in zip(GROUPS, on, (way.workers, way.ps), strict=True):
         if kind is None:

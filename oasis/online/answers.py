@@ -74,7 +74,7 @@ class Delay:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Effects of one call on the other jobs.
+    """Effects of one call on other jobs, and on the sum of utilities.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """The decision that a job would get now.
+    """The decision that a job would get now, and what it would change for other jobs.
 
     Parameters
     ----------
@@ -232,7 +232,7 @@ class Totals:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Totals:
-        """Rebuild from `to_dict`."""
+        """Make totals from what `to_dict` returned."""
         names = (field.name for field in fields(cls))
         totals: dict[str, Any] = {name: entry(data, name, real) for name in names}
         return cls(**totals)
@@ -247,7 +247,7 @@ def change_between(
     gone: Iterable[str] = (),
     broken: Iterable[str] = (),
 ) -> Change:
-    """Return the changes of all jobs but `own` between two plans (schedule, planned utility)."""
+    """Compare two plans, id -> (schedule, utility); return what changed for all jobs but `own`."""
     changes: dict[str, list[Any]] = {
         name: [] for name in ("moved", "delayed", "displaced", "placed")
     }

@@ -35,7 +35,7 @@ def _augment(
     of_column: IntArray,
     first: int,
 ) -> None:
-    """Assign row `first` along the shortest path to a column that is free."""
+    """Assign row `first` along the shortest path to a free column; prices change in place."""
     n = len(cost)
     shortest, before, done = np.full(n, np.inf), np.full(n, -1), np.zeros(n, dtype=bool)
     row, at, length = first, -1, 0.0

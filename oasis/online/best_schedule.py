@@ -69,7 +69,7 @@ class BestSchedule(Summarised):
     rejection: Rejection | None
 
     def summary(self) -> tuple[str, Facts]:
-        """Payoff, utility, cost and completion, or why there is no schedule."""
+        """Return the class name, and payoff, utility, cost, completion, or why there are none."""
         if self.schedule is None:
             return "BestSchedule", [("none", self.reason or "")]
         worth = [(name, short(getattr(self, name))) for name in ("payoff", "utility", "cost")]
@@ -155,7 +155,7 @@ def best_schedule(
 
 
 def result_of(forms: Sequence[Search]) -> BestSchedule:
-    """The best schedule that the searches of a job find, or the reason why there is none."""
+    """Return the best schedule of these searches, or a result that says why there is none."""
     best = found_by(forms)
     if best is not None:
         return best
@@ -164,7 +164,7 @@ def result_of(forms: Sequence[Search]) -> BestSchedule:
 
 
 def found_by(forms: Sequence[Search]) -> BestSchedule | None:
-    """The best schedule in any form of a job, None if no schedule has a positive payoff.
+    """The best schedule in any form of a job; None if no schedule has a positive payoff.
 
     Among equal ones, the schedule that completes first; then the one in the first form.
     """
@@ -183,7 +183,7 @@ def found_by(forms: Sequence[Search]) -> BestSchedule | None:
 
 
 def _is_better(candidate: BestSchedule, than: BestSchedule) -> bool:
-    """Whether the payoff is larger, or equal in an earlier completion or form."""
+    """Whether `candidate` pays more, or as much with an earlier completion or form."""
     gain = candidate.payoff - than.payoff
     noise = max(payoff_noise(split.utility, split.cost) for split in (candidate, than))
     if abs(gain) > noise:
@@ -197,7 +197,7 @@ def _is_better(candidate: BestSchedule, than: BestSchedule) -> bool:
 
 
 def _found_by(search: Search) -> BestSchedule | None:
-    """The best schedule in one form."""
+    """Return the best schedule in the form of `search`; None if none has a positive payoff."""
     # Alg. 2 in two steps: how many workers in which slot, then which servers. Costs of a slot
     # depend on the count alone, so the servers are chosen for the winning split only.
     split = search.best()
@@ -216,7 +216,7 @@ def _found_by(search: Search) -> BestSchedule | None:
 
 
 def decide(forms: Sequence[Search]) -> Decision:
-    """Admit the job of these searches if a schedule has a positive payoff (Alg. 1, l. 5-7)."""
+    """Return the decision on a job: admitted if a schedule has positive payoff (Alg. 1, l. 5-7)."""
     job_id, best = forms[0].job.id, result_of(forms)
     if best.schedule is None:
         return Decision(job_id, False, reason=best.reason, rejection=best.rejection)
@@ -224,7 +224,7 @@ def decide(forms: Sequence[Search]) -> Decision:
 
 
 def admitted(job_id: str, best: BestSchedule) -> Decision:
-    """The decision to run a job as in its best schedule."""
+    """Return the decision that admits a job with its best schedule."""
     return Decision(
         job_id, True, best.payoff, best.utility, best.cost, best.completion, best.schedule
     )

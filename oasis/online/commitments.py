@@ -49,13 +49,13 @@ class Commitments:
         return self.ledger.origin
 
     def advance(self, now: int) -> None:
-        """Let everything that is planned before slot `now` happen."""
+        """Count what is planned before slot `now` as done, and move the horizon on."""
         for live in self.live.values():
             live.run_until(now)
         self.ledger.roll(now, self.bounds)
 
     def submit(self, key: int, job: Job, form: int = 0) -> Decision:
-        """Decide on a job that arrives now, in its forms from `form` on (Alg. 1, l. 5-12)."""
+        """Decide on a job that arrives now; its first form has index `form` (Alg. 1, l. 5-12)."""
         floor, seconds = self.bounds.min_utility_fraction, self.cluster.slot_seconds
         # Completions count up to where the plan reaches now, which moves on, not up to a fixed T.
         ends = completions_by_form(job, self.cluster, self.ledger.end, floor)
@@ -81,13 +81,13 @@ class Commitments:
         return decision
 
     def leave(self, key: int) -> None:
-        """Remove a job that is complete or was cancelled."""
+        """Remove a job that is complete or was cancelled; unknown keys are ignored."""
         live = self.live.pop(key, None)
         if live is not None:
             self._release(live)
 
     def revise(self, key: int, work: int) -> bool:
-        """Replan a job whose remaining work has changed; False if no schedule pays any more."""
+        """Set a job's remaining work and replan it; False if no schedule pays any more."""
         live = self.live[key]
         before = live.schedule
         # The job's own commitments must not compete with its new
@@ -104,7 +104,7 @@ class Commitments:
         return self._place(live, schedule)
 
     def lose(self, servers: Iterable[tuple[TaskGroup, int]]) -> list[int]:
-        """Replan without these servers; return keys of jobs for which no schedule pays any more."""
+        """Remove servers, replan their jobs; return keys of jobs for which no schedule pays."""
         hit: dict[int, LiveJob] = {}
         for group, index in servers:
             for key, live in self.live.items():
@@ -119,7 +119,7 @@ class Commitments:
         return [key for key, live in hit.items() if not self._place(live, self._find(live))]
 
     def plan_around(self, calendar: Calendar) -> list[int]:
-        """Plan around `calendar`; return keys of the jobs for which no schedule pays any more."""
+        """Close machines as `calendar` says; return keys of jobs that cannot be replanned."""
         if calendar == self.ledger.calendar:
             return []
         hit = crowded_by(calendar, self.ledger, self.live.values())
@@ -128,7 +128,7 @@ class Commitments:
         return [live.key for live in hit if not self._place(live, self._find(live))]
 
     def restore_server(self, group: TaskGroup, index: int) -> None:
-        """Plan with a server again."""
+        """Let later schedules use a server again that was lost."""
         capacity = group.capacity(self.cluster)[index]
         group.of(self.ledger).set_capacity(index, capacity, group.of(self.bounds))
 
@@ -142,7 +142,7 @@ class Commitments:
         self.ledger.commit(live.job, schedule, self.bounds)
 
     def _find(self, live: LiveJob) -> tuple[int, Schedule] | None:
-        """Find the best schedule of a job's remaining work, and its completion; None: none pays."""
+        """Return (completion, best schedule) of a job's remaining work; None if none pays."""
         until = min(live.last, self.ledger.end - 1)
         if live.earliest(self.now) > until:
             return None
@@ -156,7 +156,7 @@ class Commitments:
         return schedule.completion, schedule
 
     def _place(self, live: LiveJob, schedule: tuple[int, Schedule] | None) -> bool:
-        """Commit the schedule found for the work left of a job; a job without one is given up."""
+        """Commit the schedule found for `live`; without one, remove the job and return False."""
         if live.promise is not None and (schedule is None or schedule[0] > live.promise):
             # A broken promise is told once: there is nothing left to break.
             self.broken.append(live.key)
@@ -169,6 +169,7 @@ class Commitments:
 
 
 def _uses(live: LiveJob, group: TaskGroup, server: int) -> bool:
+    """Whether a job is planned on this server of the group."""
     if live.schedule is None:
         return False
     return bool((group.placed(live.schedule)[:, SERVER] == server).any())

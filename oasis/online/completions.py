@@ -86,7 +86,7 @@ def completions(
 def completions_by_form(
     job: Job, cluster: Cluster, horizon: int, min_utility_fraction: float
 ) -> list[Completions]:
-    """Completions of `job` by form; the floor is a share of the best over all forms."""
+    """Completions of `job` in each form; the floor is a share of the best over all forms."""
     seconds, forms = cluster.slot_seconds, job.in_forms
     durations = [None if cluster.unmet(form) else form.shortest_duration(seconds) for form in forms]
     shortest = min((slots for slots in durations if slots is not None), default=None)
@@ -101,7 +101,7 @@ def completions_by_form(
 def _logs_of_head(
     job: Job, delay: int, n: int, min_utility_fraction: float, known: float | None
 ) -> FloatArray:
-    """Logarithms of the utility at the first of `n` delays; those left out are below the floor."""
+    """Logarithms of utility at the first of `n` delays; all later ones are below the floor."""
     if n > HEAD:
         # No utility grows with time: once one is below the floor by more than
         # rounding, all later ones are, and need not be computed.
@@ -114,6 +114,7 @@ def _logs_of_head(
 
 def _threshold(logs: FloatArray, min_utility_fraction: float) -> float:
     # What is worth exactly the share counts, whatever rounding says.
+    """Logarithm of the utility floor: this fraction of the best, which is the first of `logs`."""
     return float(logs[0] + _log(min_utility_fraction)) - TOLERANCE
 
 

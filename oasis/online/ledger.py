@@ -25,7 +25,7 @@ _COLUMNS = ("used", "price", "server", "copies")
 
 @dataclass(slots=True)
 class Ledger:
-    """Commitments and prices of both server groups over the horizon."""
+    """Committed amounts and prices of both server groups, for each slot of the horizon."""
 
     cluster: Cluster
     worker: ServerGroup
@@ -36,7 +36,7 @@ class Ledger:
 
     @classmethod
     def idle(cls, cluster: Cluster, horizon: int, bounds: AnyPrices) -> Ledger:
-        """A ledger with nothing committed and every price at its lower bound L."""
+        """Make a ledger with nothing committed and every price at its lower bound L."""
         worker, ps = (
             ServerGroup.idle(group.servers(cluster), group.capacity(cluster), horizon, price)
             for group, price in ((group, group.of(bounds)) for group in GROUPS)
@@ -53,7 +53,7 @@ class Ledger:
         worker_used: FloatArray,
         ps_used: FloatArray,
     ) -> Ledger:
-        """A ledger with the given contents, shapes (T, H, R) and (T, K, R)."""
+        """Make a ledger of given prices and amounts, shapes (T, H, R) and (T, K, R)."""
         arrays = (worker_prices, ps_prices, worker_used, ps_used)
         changes = np.zeros(len(worker_prices), dtype=bool)
         for array in arrays:
@@ -98,12 +98,12 @@ class Ledger:
 
     @property
     def nbytes(self) -> int:
-        """Memory of everything that persists between jobs."""
+        """Bytes of all arrays that persist between jobs."""
         arrays = [getattr(group.of(self), name) for group in GROUPS for name in _COLUMNS]
         return sum(array.nbytes for array in (self.changes, *arrays))
 
     def runs(self, first: int, end: int) -> tuple[IntArray, IntArray]:
-        """First row and length of each run of equal slots among ``first .. end - 1``."""
+        """Return first row and length of each run of equal slots among ``first .. end - 1``."""
         row = first - self.origin
         marks = self.changes[row : end - self.origin].copy()
         # A run that began before `first` is cut there.
@@ -112,7 +112,7 @@ class Ledger:
         return row + starts, lengths
 
     def commit(self, job: Job, schedule: Schedule, bounds: AnyPrices | None) -> None:
-        """Charge the schedule of `job`; without `bounds` prices stay (Alg. 1, l. 9-12)."""
+        """Add the demand of the schedule of `job`; if `bounds`, update prices (Alg. 1, l. 9-12)."""
         self._add(job, schedule, bounds, 1)
 
     def release(self, job: Job, schedule: Schedule, bounds: AnyPrices | None) -> None:
@@ -123,6 +123,7 @@ class Ledger:
         self._add(job, schedule, bounds, -1)
 
     def _add(self, job: Job, schedule: Schedule, bounds: AnyPrices | None, sign: int) -> None:
+        """Add (`sign` 1) or take back (-1) the demand of a schedule; update prices if `bounds`."""
         names, job = self.cluster.resources, job.in_form(schedule.form)
         for group in GROUPS:
             rows = group.placed(schedule)
@@ -136,7 +137,7 @@ class Ledger:
         self._compare(first, end)
 
     def _compare(self, first: int, end: int) -> None:
-        """Note which rows from `first` on, which is no less than 1, differ from those before."""
+        """Set `changes`: whether each row from `first` >= 1 on differs from the row before."""
         differs = np.zeros(max(end - first, 0), dtype=bool)
         for servers in (self.worker, self.ps):
             # Prices are not compared: they follow from what is used, except for recourse's prices
@@ -149,10 +150,7 @@ class Ledger:
         self.changes[first:end] = differs
 
     def close(self, calendar: Calendar) -> None:
-        """Close machines during the windows of `calendar`, which replaces the last calendar.
-
-        Commitments and prices stay.
-        """
+        """Close machines in the windows of `calendar`, instead of the last one's; amounts stay."""
         self.calendar = calendar
         first_ps = len(self.cluster.worker_ids)
         for group, offset in zip(GROUPS, (0, first_ps), strict=True):
@@ -168,7 +166,7 @@ class Ledger:
         self._compare(1, self.horizon)
 
     def lacks_room(self, schedule: Schedule) -> bool:
-        """Whether the committed `schedule` uses a place that is closed, or holds too little."""
+        """Whether `schedule`, already committed, uses a closed or overcommitted server."""
         for group in GROUPS:
             rows = group.placed(schedule)
             rows = rows[rows[:, SLOT] >= self.origin]
@@ -207,7 +205,7 @@ class Ledger:
 
 
 def run_lengths(marks: npt.NDArray[np.bool_]) -> tuple[IntArray, IntArray]:
-    """Begins and lengths of runs, from a mask that marks the begin of each, the first included."""
+    """Return begins and lengths of runs; `marks` is True where a run begins, first at 0."""
     starts = marks.nonzero()[0]
     lengths = np.empty_like(starts)
     np.subtract(starts[1:], starts[:-1], out=lengths[:-1])
@@ -216,7 +214,7 @@ def run_lengths(marks: npt.NDArray[np.bool_]) -> tuple[IntArray, IntArray]:
 
 
 class LedgerHistory:
-    """A ledger with its earlier states.
+    """A ledger that can also return its state after fewer commits.
 
     The same commits in the same order give the same ledger, to the last bit. So no copies are kept:
     a second ledger repeats the commits up to the requested one.
@@ -240,12 +238,12 @@ class LedgerHistory:
         return (job for job, _ in self._committed)
 
     def commit(self, job: Job, schedule: Schedule) -> None:
-        """Commit to the present ledger."""
+        """Commit the schedule of `job` to the present ledger."""
         self.present.commit(job, schedule, self._bounds)
         self._committed.append((job, schedule))
 
     def after(self, commits: int) -> Ledger:
-        """The ledger after the first `commits` commits; only to be read, until the next."""
+        """Return the ledger after the first `commits`; read it only, until the next call."""
         if commits == self.commits:
             return self.present
         # Sums of floats cannot be taken back to the last bit, so an

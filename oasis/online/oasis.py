@@ -136,7 +136,7 @@ class OASiS:
         prices: Prices | tuple[Prices, Prices] | OwnPrices | None = None,
         trust: float = 0.0,
     ) -> OASiS:
-        """Scheduler with the exact bounds of `instance`, U/L multiplied by `scale` (Fig. 6).
+        """Make a scheduler with exact bounds of `instance`, U/L multiplied by `scale` (Fig. 6).
 
         These bounds follow what the jobs report, so a job can gain by a false utility; with bounds
         fixed beforehand no false priority pays (docs/theory, "Truth in bids").
@@ -220,16 +220,17 @@ class OASiS:
         return searches(job, ledger, self.granularity, self.bounds.min_utility_fraction)
 
     def _explain(self, job: Job, commits: int) -> Explanation:
+        """Explain why `job` was rejected when `commits` schedules were committed."""
         return explanation(self._searches(job, self.history.after(commits)))
 
     def record(self, decision: Decision, arrival: int) -> None:
-        """Note a decision on a job of this arrival."""
+        """Append `decision`, on a job that arrived in slot `arrival`, to the decisions."""
         self.now = arrival
         self.ids.add(decision.job_id)
         self.decisions.append(decision)
 
     def check(self, job: Job) -> None:
-        """Raise `InstanceError` unless the job may arrive now."""
+        """Raise `InstanceError` unless the job fits the cluster and may arrive now."""
         self.cluster.check(job)
         # Prices say what earlier jobs took: a job that comes late in
         # the order would see those of later ones.
@@ -242,13 +243,13 @@ class OASiS:
     # -- as a policy -------------------------------------------------------------------------------
 
     def reset(self, site: Site) -> None:
-        """Begin to carry out decisions on `site`; earlier commitments stay."""
+        """Begin to act as a policy on `site`; earlier commitments stay."""
         self._site = site
         self._due = {}
         self.decision_seconds = []
 
     def decide(self, view: View) -> Plan:
-        """Submit the arrivals, and carry out the plan of this slot."""
+        """Submit the jobs that arrive, and return the allocations that change in this slot."""
         plan = Plan()
         for job in view.arrived:
             begin = perf_counter()
@@ -269,7 +270,7 @@ class OASiS:
         return plan
 
     def _note(self, index: int, schedule: Schedule) -> None:
-        """Record the changes of allocation in `schedule`, slot by slot."""
+        """Schedule the changes of allocation of job `index`, by slot, for `decide`."""
         planned = allocations(schedule, self._site)
         current = NOTHING
         for slot, allocation in planned.items():

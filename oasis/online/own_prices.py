@@ -69,7 +69,7 @@ class OwnPrices(Summarised):
 
     @classmethod
     def of(cls, given: Any, min_utility_fraction: float) -> OwnPrices:
-        """One's own prices as a user gives them: for both groups, or a pair."""
+        """Make own prices of `given`: an `OwnPrices`, prices for both groups, or a pair."""
         if isinstance(given, OwnPrices):
             return given
         pair = given if isinstance(given, Sequence) else (given, given)
@@ -79,12 +79,12 @@ class OwnPrices(Summarised):
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        """The entry of these prices in results."""
+        """What results record of these prices: options or name, and the floor."""
         recorded = {"prices": self.name} if self.options is None else self.options
         return {**recorded, "min_utility_fraction": self.min_utility_fraction}
 
     def summary(self) -> tuple[str, Facts]:
-        """The name, and the floor."""
+        """Return the class name, and the name of the prices and the utility floor."""
         floor = ("min_utility_fraction", short(self.min_utility_fraction))
         return "OwnPrices", [("prices", self.name), floor]
 
@@ -117,13 +117,13 @@ class Blend:
     trust: float
 
     def at(self, used: FloatArray, capacity: FloatArray) -> FloatArray:
-        """Prices at committed amounts, as `Prices.at` has them."""
+        """Return prices at committed amounts `used`, as `Prices.at` does."""
         prices: FloatArray = (1 - self.trust) * self.paper(used, capacity)
         return prices + self.trust * self.predicted
 
 
 def blended(bounds: PriceBounds, learned: LearnedPrices, trust: float) -> OwnPrices:
-    """The paper's prices with these bounds, and the mean of learned ones, by weight."""
+    """Return (1 - trust) times the paper's prices, plus trust times the mean of learned prices."""
     share = number(trust, "trust")
     if share > 1:
         raise InputError("trust", "expected a weight from 0 to 1", trust)
@@ -136,17 +136,18 @@ def blended(bounds: PriceBounds, learned: LearnedPrices, trust: float) -> OwnPri
 
 
 def _has_prices(value: object) -> bool:
+    """Whether `value` is an object with the method `at`, and not a class."""
     return isinstance(value, Prices) and not isinstance(value, type)
 
 
 def refuse_beside(options: tuple[object, ...]) -> None:
-    """Refuse options of the paper's prices, unless they are at their defaults."""
+    """Raise `InputError` unless options of the paper's prices are at their defaults."""
     if options != (None, 1.0, True, 0.0):
         raise InputError("prices", "expected no bounds, scale, normalize or trust beside them")
 
 
 def check_prices(bounds: object, resources: Sequence[str]) -> None:
-    """Raise unless these are prices of these resources, the paper's or one's own."""
+    """Raise unless `bounds` are the paper's or own prices, of these resources."""
     if not isinstance(bounds, PriceBounds | OwnPrices):
         expected = "expected oasis.PriceBounds, as OASiS.from_instance makes it"
         raise TypeError(f"bounds: {expected}, got {describe(bounds)}")
@@ -158,7 +159,7 @@ def check_prices(bounds: object, resources: Sequence[str]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Checked:
-    """Prices whose answers are checked: a wrong one is named where it is made."""
+    """Own prices whose results are checked: a wrong one raises an error that names its class."""
 
     own: Prices
 

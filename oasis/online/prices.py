@@ -50,7 +50,7 @@ class Prices(Protocol):
     """
 
     def at(self, used: FloatArray, capacity: FloatArray) -> FloatArray:
-        """Prices at committed amounts.
+        """Return the prices at committed amounts.
 
         Parameters
         ----------
@@ -100,13 +100,13 @@ class PriceFunction(Summarised):
             object.__setattr__(self, name, values)
 
     def summary(self) -> tuple[str, Facts]:
-        """Number of resources, the largest ln U/L, and eta."""
+        """Return the class name, and the number of resources, the largest ln U/L, and eta."""
         largest = short(float(self.log_ratio.max(initial=0.0)))
         size = ("resources", str(len(self.log_ratio)))
         return "PriceFunction", [size, ("ln U/L at most", largest), ("eta", short(self.eta))]
 
     def __call__(self, used: FloatArray, capacity: FloatArray) -> FloatArray:
-        """Prices at committed amounts `used` (..., R) of `capacity` (..., R), same shape."""
+        """Return prices at committed amounts `used` (..., R) of `capacity` (..., R), same shape."""
         # A server without the resource counts as full, so its price is U.
         share = np.divide(used, capacity, out=np.ones(used.shape), where=capacity > 0)
         np.maximum(share, 0.0, out=share)  # np.clip takes three times as long on few numbers
@@ -127,7 +127,7 @@ class PriceFunction(Summarised):
         return _exp(self.log_lower + self.log_ratio)
 
     def scaled(self, factor: float) -> PriceFunction:
-        """The same with U multiplied by `factor`, but not below L: the paper's Fig. 6."""
+        """Return prices with U multiplied by `factor`, but not below L: the paper's Fig. 6."""
         ratio = np.maximum(0.0, self.log_ratio + np.log(factor))
         # A resource without a range of prices (U = L) gets none by scaling.
         return replace(self, log_ratio=np.where(self.log_ratio > 0, ratio, 0.0))
@@ -140,7 +140,7 @@ class PriceFunction(Summarised):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> PriceFunction:
-        """Rebuild from `to_dict`; `InstanceError` with the path of what is missing or wrong."""
+        """Rebuild from `to_dict`; `InstanceError` has the path of what is missing or wrong."""
         lower = document.entry(
             data, "log_lower", document.list_of(document.optional(document.real))
         )
@@ -191,7 +191,7 @@ class PriceBounds(Summarised, Unchanging):
         return {name: getattr(self, name) for name in names}
 
     def summary(self) -> tuple[str, Facts]:
-        """alpha, and the options that the bounds were computed with."""
+        """Return the class name, and alpha and the options the bounds were computed with."""
         floor = ("min_utility_fraction", short(self.min_utility_fraction))
         options = [("normalize", str(self.normalize)), floor, ("scale", short(self.scale))]
         return "PriceBounds", [("alpha", short(self.alpha)), *options]
@@ -209,7 +209,7 @@ class PriceBounds(Summarised, Unchanging):
         normalize: bool = True,
         min_utility_fraction: float = DEFAULT_MIN_UTILITY_FRACTION,
     ) -> PriceBounds:
-        """Exact bounds: U and L over all jobs of `instance`.
+        """Compute exact bounds: U and L over all jobs of `instance`.
 
         Without a job that can finish and is worth something, all prices are 0: there is nothing to
         ration.
@@ -235,7 +235,7 @@ class PriceBounds(Summarised, Unchanging):
         min_utility_fraction: float = DEFAULT_MIN_UTILITY_FRACTION,
         may_know_nothing: bool = False,
     ) -> PriceBounds:
-        """Bounds U and L over `jobs`: estimates of those of future jobs if the jobs are past ones.
+        """Compute bounds U and L over `jobs`; past jobs give estimates for future ones.
 
         Each job counts in each of its forms. Left out are jobs, and forms, that could not finish
         within the horizon even with the cluster to themselves, that no machine admits, or that are
@@ -281,7 +281,7 @@ class PriceBounds(Summarised, Unchanging):
         return cls(of_worker, of_ps, normalize, min_utility_fraction)
 
     def scaled(self, factor: float) -> PriceBounds:
-        """Bounds with U/L multiplied by `factor` > 0, as in the paper's Fig. 6."""
+        """Return bounds with U/L multiplied by `factor` > 0, as in the paper's Fig. 6."""
         factor = number(factor, "factor", above=True)
         return replace(
             self,
@@ -319,13 +319,14 @@ class PriceBounds(Summarised, Unchanging):
 
 
 def _fraction(value: Any) -> Any:
+    """Return `value` if it is a number from 0 to below 1; else raise `InstanceError`."""
     if not (isinstance(value, Real) and 0 <= float(value) < 1):
         raise InstanceError("", "expected 0 <= phi < 1", value)
     return value
 
 
 def _exp(logarithm: FloatArray) -> FloatArray:
-    """Exponential, cut off at e^709: beyond that a float overflows."""
+    """Exponential of `logarithm`, at most e^709, beyond which a float overflows."""
     result: FloatArray = np.exp(np.minimum(logarithm, LARGEST_LOG))
     return result
 
@@ -336,7 +337,7 @@ def _price_function(
     horizon: int,
     normalize: bool,
 ) -> PriceFunction:
-    """(23)-(26) for one group from (log best f, log smallest f, ceil(W), demand) of each form."""
+    """Price function (23)-(26) of a group; entries: log best f, log least f, ceil(W), demand."""
     usable = total > 0
     # (25) and (26) add up resource types. In shares of the group's total the sum does not depend on
     # units; in raw units, as printed, it adds GPUs to gigabytes.

@@ -23,7 +23,7 @@ from oasis.online.search import Search
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Cost of a schedule by row of its workers (P, R) and parameter servers (Q, R)."""
+    """Cost of a schedule: for each row of its workers (P, R) and parameter servers (Q, R)."""
 
     workers: FloatArray
     ps: FloatArray
@@ -35,7 +35,7 @@ class Cost:
 
 
 def schedule_cost(schedule: Schedule, job: Job, ledger: Ledger) -> Cost:
-    """Cost of the `schedule` of `job` at the prices of `ledger`."""
+    """Return what the `schedule` of `job` costs at the prices of `ledger`, by row."""
     parts, job = [], job.in_form(schedule.form)
     for group in GROUPS:
         rows = group.placed(schedule)
@@ -56,7 +56,7 @@ class Reason(StrEnum):
 
 
 def explanation(forms: Sequence[Search]) -> Explanation:
-    """Why the searches of a job found no schedule that pays, in the form that came nearest."""
+    """Return why no schedule pays, for the form that came nearest, and what utility would pay."""
     rejections = [explain_rejection(search) for search in forms]
     reasons = [reason_of(*pair) for pair in zip(forms, rejections, strict=True)]
     # Reasons go from the most basic to the most particular one.
@@ -73,12 +73,13 @@ def explanation(forms: Sequence[Search]) -> Explanation:
 
 
 def _factor(rejection: Rejection | None) -> float:
+    """Return the factor on the utility that would admit the job; infinity if it is unknown."""
     known = None if rejection is None else rejection.utility_factor
     return np.inf if known is None else known
 
 
 def _least(rejections: Sequence[Rejection | None]) -> Rejection | None:
-    """Least utility, and least factor on the utility, at which any form of a job is admitted."""
+    """The rejection with the least utility needed, and the least factor; None if none is known."""
     known = [rejection for rejection in rejections if rejection is not None]
     if not known:
         return None
@@ -88,7 +89,7 @@ def _least(rejections: Sequence[Rejection | None]) -> Rejection | None:
 
 
 def reason_of(search: Search, rejection: Rejection | None) -> Reason:
-    """Classify why a search found no schedule of positive payoff."""
+    """Return the kind of reason why a search found no schedule of positive payoff."""
     # From the most basic reason to the most particular one: the
     # first that applies is the one to name.
     if search.ledger.cluster.unmet(search.job):
@@ -103,7 +104,7 @@ def reason_of(search: Search, rejection: Rejection | None) -> Reason:
 
 
 def why_none(search: Search, rejection: Rejection | None) -> str:
-    """Explain why one search found no schedule that pays; `rejection` adds the remedy."""
+    """Say in a sentence why `search` found no schedule that pays, with numbers of `rejection`."""
     job, ledger, ends = search.job, search.ledger, search.ends
     reason = reason_of(search, rejection)
     if reason is Reason.LABELS:
@@ -131,7 +132,7 @@ def why_none(search: Search, rejection: Rejection | None) -> str:
 
 
 def scarcest_resource(search: Search, last: int) -> str:
-    """Resource and server group with the least free capacity from arrival to `last`.
+    """Name the resource and server group with the least free capacity from arrival to `last`.
 
     Room: the tasks that would fit if this resource were the only one, over those the job can use.
     """
@@ -156,7 +157,7 @@ def scarcest_resource(search: Search, last: int) -> str:
 
 
 def explain_rejection(search: Search) -> Rejection | None:
-    """Return the utility that would have admitted a job; None if no capacity is left for it.
+    """Return the least utility that would admit a job; None if no capacity is left for it.
 
     The payoff is positive at completion t if and only if f(t) > cost(t).
     """
@@ -176,7 +177,7 @@ def explain_rejection(search: Search) -> Rejection | None:
 
 
 def bottleneck(schedule: Schedule, cost: Cost, cluster: Cluster) -> Bottleneck | None:
-    """The resource and group with the largest part of `cost`, and where that part arises."""
+    """Return the resource with the largest part of `cost`, and where; None if all is free."""
     sums = np.array([group.placed(cost).sum(axis=0) for group in GROUPS])
     if not sums.any():
         return None
@@ -196,7 +197,7 @@ def bottleneck(schedule: Schedule, cost: Cost, cluster: Cluster) -> Bottleneck |
 
 
 def _half(keys: IntArray, cost: FloatArray) -> list[int]:
-    """The fewest keys that carry at least half of `cost`, largest first, ties by lower key."""
+    """Fewest `keys` that carry at least half of `cost`, largest cost first, ties by lower key."""
     names = np.bincount(keys).nonzero()[0]
     sums: FloatArray = np.bincount(keys, weights=cost)[names].astype(np.float64)
     # The stable sort of rising keys puts the lower one of two equals first.

@@ -24,19 +24,19 @@ LEAST_REACH = 1000  # slots
 
 
 def servers_of(site: Site) -> list[tuple[TaskGroup, int]]:
-    """Group and index in the model of each machine, by its index on the site."""
+    """Return the group and the index in it of each machine, by its index on the site."""
     return [(group, k) for group in GROUPS for k in range(len(site.machines_for(group)))]
 
 
 def source_of(job: PolicyJob, policy: str) -> Job:
-    """The job of the model that `job` is; `InputError` for a job of a trace, which has none."""
+    """Return the `Job` behind `job`; `InputError` that names `policy` if it has none (traces)."""
     if job.source is None:
         raise InputError("", f"policy {policy} needs jobs of an instance, not plain ones")
     return job.source
 
 
 def restricted(schedule: Schedule, end: int) -> Schedule | None:
-    """The part of `schedule` before slot `end`; None if nothing runs there."""
+    """Return the part of `schedule` before slot `end`; None if nothing runs there."""
     workers = schedule.workers[: np.searchsorted(schedule.workers[:, SLOT], end)]
     if not len(workers):
         return None
@@ -50,7 +50,7 @@ class LivePlanner(Planner):
     _site: Site
 
     def _forget(self) -> None:
-        """Reset all decisions."""
+        """Discard decisions, withdrawals and the calendar, as for a new run."""
         self._decided = {}
         self.late: set[int] = set()
         self.withdrawn: list[int] = []
@@ -73,7 +73,7 @@ class LivePlanner(Planner):
         return None if live is None else live.promise
 
     def planned(self) -> Planned:
-        """Schedule and utility at its completion of every live job, by id; 0 if it has none."""
+        """Return (schedule, utility at completion) of every live job by id; (None, 0): no plan."""
         return {
             job.job.id: (
                 job.schedule,
@@ -83,7 +83,7 @@ class LivePlanner(Planner):
         }
 
     def ahead(self, slots: int) -> Mapping[int, list[tuple[int, Allocation]]]:
-        """Planned allocations of each job in the next `slots` slots, by index of the job."""
+        """Return (slot, allocation) pairs planned in the next `slots` slots, by index of job."""
         plans = {}
         for key, job in self.live.items():
             part = None if job.schedule is None else restricted(job.schedule, self.now + slots)
@@ -93,14 +93,14 @@ class LivePlanner(Planner):
 
 
 def reach_of(lookahead: int) -> int:
-    """Number of delays for which the utility of a replanned job is known."""
+    """Return for how many delays, in slots, the utility of a replanned job is tabulated."""
     return max(LEAST_REACH, 2 * lookahead)
 
 
 def differs(live: LiveJob, work: int) -> bool:
     """Return whether a job must be replanned because `work` differs from its planned work.
 
-    A plan of a gang may do more than that, because its last slot runs the whole minimum. Where
+    A plan of a gang may do more than its work, as its last slot runs the whole minimum. Where
     nothing is left, the job is to end with the slot before this one, and the plan stays.
     """
     spare = 0
@@ -111,7 +111,7 @@ def differs(live: LiveJob, work: int) -> bool:
 
 
 def work_left(job: PolicyJob, view: View) -> int:
-    """Whole worker-slots that are left of a job: none only if nothing at all is."""
+    """Remaining worker-slots of `job`, rounded up; 0 only if no work is left at all."""
     # A job that has not finished has something left, however
     # little; rounding forgives what is no work.
     remaining = view.remaining(job)

@@ -159,13 +159,13 @@ class RollingOASiS(rolling.LivePlanner):
         return plan
 
     def _remaining_job(self, job: PolicyJob, form: int, view: View) -> Job:
-        """Remaining work of a job admitted in this form, as a job that arrives now."""
+        """Make a job that arrives now from the rest of `job`, which has this `form`."""
         work, reach = rolling.work_left(job.in_form(form), view), rolling.reach_of(self.lookahead)
         source = rolling.source_of(job, self.name).in_form(form)
         return remaining_job(source, work, int(view.now), reach, self.end)
 
     def _carry_out(self, view: View, plan: Plan, commitments: Commitments) -> None:
-        """Add the allocations of this slot; overdue jobs share the capacity beside the plan."""
+        """Add changed allocations to `plan`; overdue jobs use capacity beside planned ones."""
         room = Room(self._site, view.capacity(), view.down())
         overdue = []
         for job in view.jobs():
@@ -189,7 +189,7 @@ class RollingOASiS(rolling.LivePlanner):
                 plan.changes[job.index] = allocation
 
     def _leftover(self, job: PolicyJob, view: View, room: Room) -> Allocation:
-        """Place a gang in capacity that the plan does not use, where it is if it still fits."""
+        """Place an overdue `job` in `room`, where it runs if possible; `NOTHING` if none."""
         current, form = view.allocation(job), self._overdue[job.index]
         # A job that may stay where it is need not be started again.
         if current.workers and room.hold(job.in_form(current.form), current):
@@ -227,12 +227,12 @@ class RollingOASiS(rolling.LivePlanner):
 
     @classmethod
     def made(cls, making: Mapping[str, Any]) -> Self:
-        """A policy as it was made; the inverse of `making`."""
+        """Make a policy of what `making` returned."""
         options = {name: value for name, value in making.items() if name != "alpha"}
         return cls(**{**options, "bounds": PriceBounds.from_dict(making["bounds"])})
 
     def _arriving(self, job: Job, now: int) -> Job:
-        """`job` as it arrives now; completions from slot `end` on are worth nothing."""
+        """Return `job` with utility 0 for completions from slot `end` on, if there is an end."""
         if self.end is None:
             return job
         # As in an instance, none must be planned after the last slot.
@@ -241,7 +241,7 @@ class RollingOASiS(rolling.LivePlanner):
 
 
 def _largest(job: PolicyJob, view: View, room: Room) -> Allocation | None:
-    """The largest gang of a job in one form that fits; None if none does."""
+    """Place the largest gang that fits of a job with one form; None if none fits."""
     most = job.workers_near(rolling.work_left(job, view))
     # The largest gang is done soonest, and no more workers than work is left can be of use.
     for workers in job.workers_down_from(most):

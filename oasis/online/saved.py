@@ -29,7 +29,7 @@ CHECKPOINT = "oasis-scheduler 1"
 
 
 def content(scheduler: OASiS) -> dict[str, Any]:
-    """Plain data of a scheduler; prices and committed amounts follow from it."""
+    """Return plain data of a scheduler, without prices and amounts, which follow from it."""
     if not isinstance(scheduler.bounds, PriceBounds):
         raise InputError("prices", "expected the paper's: a saved scheduler holds no code of yours")
     jobs = scheduler.history.jobs
@@ -48,7 +48,7 @@ def content(scheduler: OASiS) -> dict[str, Any]:
 
 
 def restore(kind: type[OASiS], state: Mapping[str, Any]) -> OASiS:
-    """Rebuild a scheduler from `content`; `InputError` names a contradictory entry."""
+    """Rebuild a scheduler from what `content` returned; `InputError` names a wrong entry."""
     scheduler = kind(
         entry(state, "cluster", cluster_from_dict),
         entry(state, "horizon", count),
@@ -63,7 +63,7 @@ def restore(kind: type[OASiS], state: Mapping[str, Any]) -> OASiS:
 
 
 def _follow(scheduler: OASiS, data: Any) -> None:
-    """Take over a saved decision, if it follows from its schedule and those before it."""
+    """Check a saved decision against those before it, and repeat it in `scheduler`."""
     decision, job = Decision.from_dict(data), entry(data, "job", optional(partial(parse, Job)))
     if job is not None:
         with located_at("job"):
@@ -79,7 +79,7 @@ def _follow(scheduler: OASiS, data: Any) -> None:
 
 
 def _check_decision(decision: Decision, job: Job | None, ledger: Ledger) -> None:
-    """Raise `InputError` unless `decision`, of `job` if it is admitted, follows at these prices."""
+    """Raise `InputError` unless the numbers of `decision` follow; `job` is None if rejected."""
     computed = Decision(
         decision.job_id, False, reason=decision.reason, rejection=decision.rejection
     )
@@ -104,7 +104,7 @@ def _check_decision(decision: Decision, job: Job | None, ledger: Ledger) -> None
 
 
 def _check_rows(schedule: Schedule, job: Job, ledger: Ledger) -> None:
-    """Raise `InputError` unless the rows could be those of a schedule of `job`."""
+    """Raise `InputError` unless slots, servers and counts can be those of a schedule of `job`."""
     integer(schedule.form, "form", maximum=len(job.in_forms) - 1)
     for group in GROUPS:
         rows, servers = group.placed(schedule), len(group.capacity(ledger.cluster))

@@ -38,7 +38,7 @@ def check_granularity(granularity: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class RemainingWork:
-    """Remaining work of a job that may have run before."""
+    """Work that is left of a job, from which slot on, and its possible completions."""
 
     start: int  # the first slot that may be used
     work: int  # worker-slots left to do, at least 1
@@ -57,7 +57,7 @@ class _RunCapacity:
     ps_fits: FloatArray
 
     def until(self, end: int) -> _RunCapacity:
-        """The part until slot `end`, which is at most `self.end`."""
+        """Return the free capacity before slot `end`, which is at most `self.end`."""
         if end == self.end:
             return self
         # All slots of a run are alike, so the run that `end`
@@ -127,12 +127,12 @@ class Search:
 
     @property
     def most_worth(self) -> float:
-        """The utility of the earliest completion: no payoff is larger."""
+        """The utility of the earliest completion, which no payoff exceeds."""
         utility = self.ends.utility
         return float(utility[0]) if len(utility) else 0.0
 
     def best(self) -> Split | None:
-        """The split of the largest positive payoff, the earliest of equals; None without one."""
+        """Return the split of largest positive payoff, the earliest of equals; None without one."""
         utility = self.utility
         # No cost is computed for a job whose work does not fit at all.
         if not self._has_capacity(self.start + len(utility)):
@@ -153,7 +153,7 @@ class Search:
         return best_split(rows, lengths, utility, self.work, 0.0)
 
     def _first_if_best(self) -> Split | None:
-        """The earliest split, if no later completion can pay as much (docs/theory-search).
+        """The earliest split; None if a later completion may pay as much (docs/theory-search).
 
         Then costs are needed up to the earliest completion alone. There must be room.
         """
@@ -166,10 +166,7 @@ class Search:
         return first_if_best(self._first_costs(capacity, len(used)), used, self.utility, self.work)
 
     def soonest(self) -> int | None:
-        """A slot before which the work cannot be complete, from the bounds of `_at_most`.
-
-        None if it cannot be complete by the last completion that counts.
-        """
+        """First slot in which the work may be complete, by `_at_most`; None: too late to count."""
         end = self.start + len(self.utility)
         if end <= self.start:
             return None
@@ -178,7 +175,7 @@ class Search:
         return None if used is None else self.start + int(used.sum()) - 1
 
     def earliest(self, until: int) -> Split | None:
-        """The earliest completion that counts, by slot `until`, at the least cost it can have.
+        """Return the split that completes first, by slot `until`, at least cost; else None.
 
         It is the best split if prices are next to nothing: no utility grows with time.
         """
@@ -197,7 +194,7 @@ class Search:
         return smallest_cost(rows, used, self.work, noise=payoff_noise(float(utility.max())))
 
     def cheapest(self) -> Split | None:
-        """The cheapest split that completes by the horizon; its payoff is minus its cost."""
+        """The cheapest split by the horizon (payoff is minus cost); None if there is no room."""
         if self.start < self.ledger.end:
             # Fill the cache at once: the upper bound of `_at_most` would rarely rule the job out.
             self._capacity(self.ledger.end)
@@ -209,7 +206,7 @@ class Search:
         return smallest_cost(rows, lengths, self.work)
 
     def smallest_factor(self) -> float | None:
-        """Least factor on the utility at which some schedule breaks even; None if there is none."""
+        """Least factor on the utility at which a schedule breaks even; None if there is none."""
         utility = self.utility
         rows, lengths = self._rows_that_count
         if rows is None:
@@ -219,7 +216,7 @@ class Search:
         return smallest_factor(rows, lengths, utility, self.work)
 
     def schedule(self, split: Split) -> Schedule:
-        """Put the workers of `split`, and their parameter servers, on the cheapest servers."""
+        """Return the schedule that places `split` and its parameter servers on cheapest servers."""
         job, ledger = self.job, self.ledger
         counts = split.counts[: split.completion + 1]
         # The split says how much work each slot does. A gang may have to run more workers for it.
@@ -253,28 +250,24 @@ class Search:
         return Schedule(job.id, workers, ps, self.form)
 
     def room_until(self, slot: int) -> int:
-        """Worker-slots, parameter servers included, that fit from `start` to `slot`."""
+        """Number of worker-slots, with parameter servers, that fit from `start` to `slot`."""
         capacity = self._capacity(slot + 1)
         return int(capacity.fit @ capacity.lengths)
 
     @cached_property
     def _rows_that_count(self) -> tuple[FloatArray | None, IntArray]:
-        """`_slot_costs` of the slots up to the last completion that counts."""
+        """Result of `_slot_costs` for the slots up to the last completion that counts."""
         return self._slot_costs(self.start + len(self.utility))
 
     def _slot_costs(self, end: int) -> tuple[FloatArray | None, IntArray]:
-        """COST_t in one slot of each run until `end`, and the lengths of the runs.
-
-        The cost of 0..N workers is inf where they do not fit. None instead of costs if there is no
-        room for the work.
-        """
+        """COST_t of 0..N workers (inf: no room) in a slot of each run, or None; run lengths."""
         if not self._has_capacity(end):
             return None, np.zeros(0, dtype=np.int64)
         capacity = self._capacity(end)
         return self._first_costs(capacity, len(capacity.fit)), capacity.lengths
 
     def _has_capacity(self, end: int) -> bool:
-        """Return whether the work fits into the slots before `end`."""
+        """Return whether there is room for all the work in the slots before `end`."""
         if end <= self.start:
             return False
         # A bound on the room comes first: it needs one number per slot and
@@ -288,7 +281,7 @@ class Search:
         return bool(capacity.fit @ capacity.lengths >= self.work)
 
     def _first_costs(self, capacity: _RunCapacity, n: int) -> FloatArray:
-        """COST_t in one slot of each of the first `n` runs."""
+        """COST_t in one slot of each of the first `n` runs; of a gang, by worker-slots of work."""
         rows = self._costs(
             capacity.starts[:n], capacity.fit[:n], capacity.fits[:n], capacity.ps_fits[:n]
         )
@@ -299,7 +292,7 @@ class Search:
     def _costs(
         self, starts: IntArray, fit: IntArray, fits: FloatArray, ps_fits: FloatArray
     ) -> FloatArray:
-        """COST_t in one slot of each run in `starts`, given the result of `_free_capacity`."""
+        """COST_t in one slot of each run; other arguments are results of `_free_capacity`."""
         # No slot has room for more, and N_i may be far above it:
         # the table is only as wide as needed.
         most = int(fit.max())
@@ -316,10 +309,7 @@ class Search:
         return rows
 
     def _at_most(self, starts: IntArray) -> IntArray:
-        """An upper bound on the workers that fit in one slot of each run, from sums over servers.
-
-        It is the number that would fit if all servers of a group were one.
-        """
+        """Upper bound on workers in a slot of each run, as if all servers of a group were one."""
         job = self.job
         # Were all servers of a group one, no less would fit; nothing is rounded per server.
         workers = self.ledger.worker.units_at_most(self._worker, starts, self.most)
@@ -332,11 +322,11 @@ class Search:
         return at_most
 
     def _capacity(self, end: int) -> _RunCapacity:
-        """Free capacity of the slots before `end`."""
+        """Return the free capacity of the slots before `end`."""
         return self._capacity_beyond(end).until(end)
 
     def _capacity_beyond(self, end: int) -> _RunCapacity:
-        """Free capacity of the slots before `end` or later; looked up if unknown."""
+        """Return cached free capacity of the slots at least up to `end`."""
         if self._known is None or self._known.end < end:
             starts, lengths = self.ledger.runs(self.start, end)
             self._known = _RunCapacity(end, starts, lengths, *self._free_capacity(starts))
@@ -363,13 +353,13 @@ class Search:
         return fit, fits, ps_fits
 
     def _ps_needed(self, most: int) -> IntArray:
-        """Parameter servers for each of 0..`most` workers (6)."""
+        """Return the parameter servers that each of 0..`most` workers needs (6)."""
         if len(self._needed) <= most:
             self._needed = _ps_for(self.job.ps_per_worker, most)
         return self._needed[: most + 1]
 
     def _chunk_split(self, rows: FloatArray, lengths: IntArray) -> ChunkSplit:
-        """The dynamic programme as printed: d chunks in a slot need ceil(d M_i kappa_i) workers."""
+        """Solve the printed dynamic programme: d chunks take ceil(d M_i kappa_i) workers."""
         job = self.job
         counts = np.arange(rows.shape[1])
         chunk = job.minibatches * job.minibatch_slots(self.ledger.cluster.slot_seconds)
@@ -405,7 +395,7 @@ def searches(
 
 @lru_cache(maxsize=16)
 def _ps_for(share: float, most: int) -> IntArray:
-    """`Job.ps_needed` of 0..`most` workers by b_i / B_i, which many jobs have in common; (6)."""
+    """Parameter servers for each of 0..`most` workers, of which each needs `share` of one (6)."""
     # The array is shared by every search with this ratio; a write to it would change the others.
     needed: IntArray = rounding.ceil(np.arange(most + 1) * share).astype(np.int64)
     needed.flags.writeable = False
@@ -413,7 +403,7 @@ def _ps_for(share: float, most: int) -> IntArray:
 
 
 def _rows(first: IntArray, lengths: IntArray, servers: IntArray, counts: IntArray) -> IntArray:
-    """Rows (slot, server, count) of placements that repeat for a number of slots."""
+    """Repeat each placement in `lengths` slots from `first` on, as rows (slot, server, count)."""
     rows = np.empty((int(lengths.sum()), 3), dtype=np.int64)
     if len(rows) > len(lengths):
         later = np.arange(len(rows)) - (lengths.cumsum() - lengths).repeat(lengths)
@@ -424,10 +414,7 @@ def _rows(first: IntArray, lengths: IntArray, servers: IntArray, counts: IntArra
 
 
 def _first_slots(fit: IntArray, lengths: IntArray, work: int) -> IntArray | None:
-    """Number of slots of each run until `work` fits; None if it never fits.
-
-    Runs that are not needed are left out.
-    """
+    """Number of slots used of each run, up to the last needed, until `work` fits; None: never."""
     done = (fit * lengths).cumsum()
     last = int(done.searchsorted(work))
     if last == len(done):

@@ -65,7 +65,7 @@ class ServerGroup:
         horizon: int,
         price: Prices,
     ) -> ServerGroup:
-        """A group with nothing committed: one column for each entry of `servers`."""
+        """Make a group with nothing committed: one column for each entry of `servers`."""
         copies = np.array([server.count for server in servers], dtype=np.int64)
         first = np.cumsum(copies) - copies
         columns = np.ascontiguousarray(capacity[first].T)
@@ -78,14 +78,14 @@ class ServerGroup:
 
     @classmethod
     def of_arrays(cls, capacity: FloatArray, used: FloatArray, price: FloatArray) -> ServerGroup:
-        """A group from arrays of shapes (S, R), (T, S, R) and (T, S, R), which it copies."""
+        """Make a group from copies of arrays of shapes (S, R), (T, S, R) and (T, S, R)."""
         servers = np.arange(len(capacity))
         # In the order in which they are read: `take` copies all of an array in another order.
         used, price = (np.ascontiguousarray(np.moveaxis(array, 2, 0)) for array in (used, price))
         return cls(capacity.T, used, price, servers, np.ones_like(servers))
 
     def count_spare(self) -> None:
-        """Start to track the spare capacity of each slot."""
+        """Compute the spare capacity of each slot, and track it from now on."""
         # A lost server may hold more than its capacity of 0 and must not take away from the others.
         unused = np.maximum(self.capacity[:, None] - self.used, 0.0)
         if self.closed is not None:
@@ -95,15 +95,12 @@ class ServerGroup:
 
     @property
     def _margin(self) -> FloatArray:
+        """By how much `spare` may exceed the free capacity, for rounding; (R,)."""
         margin: FloatArray = SPARE_MARGIN * (self.capacity @ self.copies)
         return margin
 
     def units_at_most(self, demand: FloatArray, slots: IntArray, most: int) -> IntArray:
-        """An upper bound on the units of `demand` (R,) that fit in each of `slots`; (q,).
-
-        It is the number that would fit if all servers were one, whatever their labels, and at most
-        `most`.
-        """
+        """Upper bound on units of `demand` in each of `slots`, as if all servers were one; (q,)."""
         if self.spare is None:
             return np.full(len(slots), most)
         if not len(self.copies):  # no machine hosts parameter servers
@@ -123,11 +120,11 @@ class ServerGroup:
         return at_most
 
     def expand(self, array: FloatArray) -> FloatArray:
-        """`used` or `price` of every server: a new array of shape (T, S, R)."""
+        """Return `array`, `used` or `price` by column, for every server: a new (T, S, R)."""
         return np.moveaxis(np.repeat(array, self.copies, axis=2), 0, 2).copy()
 
     def price_at(self, slots: IntArray, servers: IntArray) -> FloatArray:
-        """Prices at the given places, shape (P, R)."""
+        """Return the prices at these places (slot, server), shape (P, R)."""
         return self.price[:, slots, self._column(servers)].T
 
     def fits(
@@ -146,7 +143,7 @@ class ServerGroup:
         return units
 
     def _fits(self, demand: FloatArray, slots: IntArray, most: int) -> FloatArray:
-        """As `fits`, whatever the labels of the servers are, and on closed ones too."""
+        """As `fits`, but without regard to labels and to servers that a calendar closes."""
         # (4) and (5) resource by resource: one pass over the servers each,
         # and nothing for what a task does not ask for.
         least: FloatArray | None = None
@@ -167,27 +164,20 @@ class ServerGroup:
     def fits_on(
         self, demand: FloatArray, slots: IntArray, servers: IntArray, most: int
     ) -> IntArray:
-        """Units of `demand` (R,) that fit on each of n `servers`, at most `most`; (q, n).
-
-        Whatever the labels of the servers are.
-        """
+        """Units of `demand` that fit on n `servers`, of any labels, at most `most`; (q, n)."""
         units = self.fits(demand, slots, most)[:, self._column(servers)]
         # Less than nothing fits where more is committed than a server holds now.
         counts: IntArray = np.maximum(units, 0.0).astype(np.int64)
         return counts
 
     def on_columns(self, fits: FloatArray) -> FloatArray:
-        """Tasks that fit on all servers of each column, from `fits` of one server; (q, C)."""
+        """Multiply `fits` of one server by the servers of each column; return (q, C)."""
         return fits if self._is_open else fits * self.copies
 
     def room_by_resource(
         self, demand: FloatArray, slots: IntArray, most: int, admitted: BoolArray | None = None
     ) -> FloatArray:
-        """Units that would fit on all `admitted` servers if they needed one resource alone.
-
-        At most `most` on each server; one row for each resource that `demand` (R,) asks for, and
-        one column for each of q `slots`.
-        """
+        """Units on all `admitted` servers, each up to `most`, by one needed resource; (d, q)."""
         copies = self.copies if admitted is None else self.copies * self._of_columns(admitted)
         needed = demand.nonzero()[0]
         free = self.capacity[needed, None] - self.used[needed[:, None], slots]
@@ -202,7 +192,7 @@ class ServerGroup:
     def unit_cost(
         self, demand: FloatArray, slots: IntArray, columns: int | None = None
     ) -> FloatArray:
-        """sum_r p^r w^r of one unit on a server of each of the first columns in `slots`; (q, C)."""
+        """sum_r p^r w^r of a unit on one server of each of the first `columns`; (q, C)."""
         cost: FloatArray | None = None
         for r in demand.nonzero()[0]:
             part = self.price[r, :, :columns].take(slots, axis=0)
@@ -251,7 +241,7 @@ class ServerGroup:
     def _even_costs(
         self, demand: FloatArray, slots: IntArray, room: FloatArray, most: int
     ) -> FloatArray:
-        """As `total_costs`, where all servers cost the same; counting those that fit is enough."""
+        """As `total_costs`, where all servers cost the same and only the room counts."""
         unit = self.unit_cost(demand, slots, 1)
         result = np.zeros((len(slots), most + 1))
         # Summed one by one, as where servers differ: a product would round differently.
@@ -315,16 +305,13 @@ class ServerGroup:
             np.subtract.at(self.spare.T, slots, amounts)
 
     def reprice(self, price: Prices) -> None:
-        """Recompute every price from the committed amounts."""
+        """Recompute every price from the committed amounts by `price`."""
         self.is_even = False
         used = np.moveaxis(self.used, 0, 2)
         self.price = np.ascontiguousarray(np.moveaxis(price.at(used, self.capacity.T), 2, 0))
 
     def close(self, closed: Mapping[int, BoolArray]) -> None:
-        """Close servers in some slots (T,): no new task runs there. Replaces earlier closures.
-
-        The amounts committed on these servers stay.
-        """
+        """Close each server in slots that are True (T,), instead of earlier ones; amounts stay."""
         self.closed = None
         if closed:
             columns = self._open(np.array(sorted(closed)))
@@ -335,17 +322,14 @@ class ServerGroup:
             self.count_spare()
 
     def is_crowded(self, slots: IntArray, servers: IntArray) -> bool:
-        """Whether one of these places is closed, or more is committed there than it holds."""
+        """Whether one of these places is closed, or has less capacity than is committed."""
         columns = self._column(servers)
         most = self.capacity[:, columns] * (1 + SPARE_MARGIN)
         on_closed = self.closed is not None and self.closed[slots, columns].any()
         return bool((most < self.used[:, slots, columns]).any() or on_closed)
 
     def set_capacity(self, server: int, capacity: FloatArray, price: Prices | None = None) -> None:
-        """Change what one server holds (R,) in every slot; without `price` its prices stay.
-
-        A lost server is there again.
-        """
+        """Set the capacity (R,) of a server, also of a lost one; without `price` prices stay."""
         self.lost.discard(server)
         column = self._open(np.array([server]))[0]
         # It may be a view of the cluster's own array.
@@ -357,7 +341,7 @@ class ServerGroup:
             self.count_spare()
 
     def lose(self, server: int) -> None:
-        """Take a server out of every slot; its prices stay."""
+        """Let no task fit on a server in any slot any more; its prices stay."""
         # Without capacity nothing fits that asks for something;
         # `lost` is for tasks that ask for nothing.
         self.set_capacity(server, np.zeros(len(self.capacity)))
@@ -386,10 +370,11 @@ class ServerGroup:
         return not columns or columns == int(self.copies[-1] + self.server[-1])
 
     def _of_columns(self, admitted: BoolArray) -> BoolArray:
-        """Mask of admitted columns; the servers of a column have equal labels."""
+        """Reduce a mask of admitted servers to one of columns, whose servers have equal labels."""
         return admitted[self.server]
 
     def _column(self, servers: IntArray) -> IntArray:
+        """Return the column of each of these servers."""
         if self._is_open:
             return servers
         return np.searchsorted(self.server, servers, side="right") - 1
@@ -434,7 +419,7 @@ class ServerGroup:
 
 
 def _few_costs(unit: FloatArray, room: FloatArray, most: int) -> FloatArray:
-    """`total_costs` of up to `FEW` units, placed one by one; `unit` (q, C) is written over."""
+    """`total_costs` of at most `FEW` units, placed one by one; overwrites `unit` (q, C)."""
     result = np.zeros((len(unit), most + 1))
     if most == 0:
         return result

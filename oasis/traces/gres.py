@@ -27,7 +27,7 @@ POWER = {"": 0, "k": 1, "m": 2, "g": 3}  # of 1024
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """Contents of a list: GPUs, nodes (None: no number), other resources; `is_share`: parts."""
+    """Parsed list: GPUs, nodes (None: not given), other names; `is_share`: has parts of GPUs."""
 
     gpus: int
     nodes: int | None = None
@@ -37,7 +37,7 @@ class Resources:
 
 
 def resources_of(text: str) -> Resources:
-    """Read a list of trackable resources (TRES), generic ones (GRES), or names of Kubernetes."""
+    """Parse a list of trackable (TRES) or generic resources (GRES), or of Kubernetes' names."""
     amounts: Counter[str] = Counter()
     others: list[str] = []
     bare = re.sub(r":\s+", "=", re.sub(r'[{}"]', "", text))  # without the signs of JSON and of YAML
@@ -81,7 +81,7 @@ def resources_of(text: str) -> Resources:
 
 
 def listed_gpus(text: str) -> tuple[float, bool] | None:
-    """(GPUs, whether they are parts of GPUs) of a cell; None if it does not name GPUs clearly."""
+    """Return a cell's (GPUs, whether parts of GPUs); None if it does not name GPUs clearly."""
     if NUMBER.fullmatch(text) and 0 <= float(text) <= LARGEST:
         return float(text), float(text) % 1 != 0
     if words := IN_WORDS.fullmatch(text):

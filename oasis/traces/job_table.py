@@ -36,7 +36,7 @@ BANDWIDTHS = ("worker_bandwidth_gbps", "ps_bandwidth_gbps")
 
 
 def options_of_toml(name: str, *bases: type) -> Any:
-    """A class of options by its entry in formats.toml; all commands have those about reading."""
+    """Return the options class that formats.toml defines under `name`; it inherits from `bases`."""
     doc, *facts = FACTS["options"][name].items()
     entries: list[Any] = []
     for key, fact in facts:
@@ -88,7 +88,7 @@ FIELDS: Mapping[str, Any] = {  # columns of a frame of jobs -> their values wher
 
 @dataclass(repr=False)
 class PlainTrace(Summarised):
-    """The jobs of a trace, and what is to be said of how it was read.
+    """The jobs of a trace, and notes on how they were read and selected.
 
     Parameters
     ----------
@@ -131,24 +131,24 @@ class PlainTrace(Summarised):
 
     @cached_property
     def jobs(self) -> tuple[PlainJob, ...]:
-        """The jobs as records, once they are chosen."""
+        """The rows of `frame` as records; cached, so read it only after jobs were selected."""
         columns = (self.frame[name].astype(object) for name in FIELDS if name != "is_share")
         cells = (column.where(column.notna(), None).tolist() for column in columns)
         return tuple(map(PlainJob, *cells))
 
     @property
     def held(self) -> tuple[tuple[float, float, int], ...]:
-        """From when to when the others that were running hold how many GPUs."""
+        """(start, end, GPUs) of each job that still ran when the trace ended, in seconds."""
         return tuple(self.running[["started", "ended", "gpus"]].itertuples(index=False, name=None))
 
     @property
     def shares(self) -> int:
-        """Jobs that held a part of a GPU and count with a whole one."""
+        """Number of jobs that used a part of a GPU; each of them counts as using a whole GPU."""
         return int(self.frame["is_share"].sum())
 
     @property
     def _lost(self) -> Counter[str]:
-        """Jobs that each kind of malformed row, up to its first colon, or each rule left out."""
+        """Number of left-out jobs for each kind of malformed row and each selection rule."""
         counts: Counter[str] = Counter()
         for kind, row in self.malformed.items():
             if kind not in NO_JOBS:
@@ -163,7 +163,7 @@ class PlainTrace(Summarised):
 
     @property
     def kept(self) -> str:
-        """One line: how many jobs there are, and what left out the others."""
+        """A sentence: how many jobs were selected, and how many each rule or fault removed."""
         lost, kept = self._lost, len(self.frame)
         if not lost:
             return f"kept all {kept} jobs" if kept != 1 else "kept the only job"
@@ -173,7 +173,7 @@ class PlainTrace(Summarised):
 
     @property
     def gpu_notes(self) -> list[str]:
-        """Notes on jobs with parts of GPUs, and on jobs that ask for a model of GPU."""
+        """Return notes on how many jobs use parts of GPUs, and how many name a GPU model."""
         asking = (self.frame["model"] != "").sum()
         model = "jobs that ask for a model of GPU, which is not respected: all GPUs count alike"
         part = "jobs with a part of a GPU, which count with the next whole number"
@@ -181,18 +181,18 @@ class PlainTrace(Summarised):
         return [f"{text}: {count}" for text, count in counts.items() if count]
 
     def summary(self) -> tuple[str, Facts]:
-        """Format, jobs, and rows that could not be used."""
+        """Return the class name, and the format and the numbers of jobs and malformed rows."""
         unusable = str(sum(row["count"] for row in self.malformed.values()))
         counts = [("jobs", str(len(self.frame))), ("malformed rows", unusable)]
         return "PlainTrace", [("format", self.format), *counts]
 
     def keep(self, rule: str, kept: Any, words: str) -> None:
-        """Go on with the rows of a mask or slice; count those that the rule leaves out."""
+        """Keep only the rows in the mask or slice `kept`; count the removed rows under `rule`."""
         before, self.frame = len(self.frame), self.frame[kept]
         self.left_out[rule], self.rules[rule] = before - len(self.frame), words
 
     def choose(self, options: TraceOptions) -> None:
-        """Keep the jobs with the labels that the options name, and perhaps whole GPUs alone."""
+        """Drop jobs without the labels in `options`, and those on parts of GPUs as `parts` says."""
         every = self.frame
         for name in LABELS:
             label = getattr(options, name, "")
@@ -206,7 +206,7 @@ class PlainTrace(Summarised):
             self.keep("parts", ~self.frame["is_share"], f"by parts ({options.parts})")
 
     def window(self, options: Options, fixed: Collection[str] | None = None) -> Options:
-        """Keep the jobs of an instance, with times from its start; all, but for what is `fixed`."""
+        """Drop jobs outside the options; given `fixed`, first widen all others; return them."""
         clock = self.clock or TraceTimes(options, is_dated=False)
         begin = clock.start(options.start)
         if fixed is not None and len(self.frame):
@@ -239,7 +239,7 @@ class PlainTrace(Summarised):
         return options
 
     def count_from(self, begin: float) -> None:
-        """Make all times relative to `begin`, in seconds."""
+        """Subtract `begin` (seconds) from all times, also from those of running jobs."""
         names = ("submitted", "started", "ended")
         self.frame, self.running = (
             jobs.assign(**{name: jobs[name] - begin for name in names})
@@ -248,7 +248,7 @@ class PlainTrace(Summarised):
 
 
 def check_choice(option: str, wanted: str, existing: Iterable[str]) -> None:
-    """Check that the `wanted` value of an option occurs: it is a typo more often than a wish."""
+    """Raise `InstanceError` unless `wanted`, the value of `option`, is empty or exists."""
     names = sorted({*existing} - {""})
     if wanted and wanted not in names:
         more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
@@ -257,7 +257,7 @@ def check_choice(option: str, wanted: str, existing: Iterable[str]) -> None:
 
 
 def kept_line(instance: Instance) -> str | None:
-    """The line about the jobs of the trace that `instance` was imported from."""
+    """Return how many jobs of its trace `instance` has, as a sentence; None if not recorded."""
     return kept if isinstance(kept := instance.metadata.get("kept"), str) else None
 
 
@@ -265,7 +265,7 @@ def kept_line(instance: Instance) -> str | None:
 
 
 def _widened(options: Options, jobs: Frame, fixed: Collection[str], begin: float | None) -> Options:
-    """`LOOSE` options with the values of the trace, such as its most GPUs."""
+    """Return `options` with limits that include all `jobs`, except for the options in `fixed`."""
     submitted = jobs["submitted"]
     first = submitted.min() if begin is None else begin
     slots = max(1, floor((submitted.max() - first) / options.slot_seconds) + 1)
@@ -282,7 +282,7 @@ def _widened(options: Options, jobs: Frame, fixed: Collection[str], begin: float
 
 
 def _start(jobs: Frame, options: TraceOptions, length: float) -> float:
-    """Submission of the first job, or of the one that opens the window with the most work."""
+    """Return the window's begin: the first submission, or that of the most work in `length`."""
     submitted = jobs["submitted"].to_numpy()
     if options.start == "first" or not len(jobs):
         return float(submitted[0]) if len(jobs) else 0.0
@@ -295,7 +295,7 @@ def _start(jobs: Frame, options: TraceOptions, length: float) -> float:
 
 
 def _most(jobs: Frame, options: TraceOptions) -> Mask:
-    """Mask of the at most `max_jobs` jobs to keep; `jobs` are in order of submission."""
+    """Return a mask of at most `max_jobs` jobs, by the rule `keep`; `jobs` are by submission."""
     chosen = jobs.iloc[: options.max_jobs]
     if options.keep == "largest":
         # The sort is stable: of jobs of one size, those that came first are kept.
@@ -307,7 +307,7 @@ def _most(jobs: Frame, options: TraceOptions) -> Mask:
 
 
 def spread(rows: Frame, count: int) -> Frame:
-    """`count` rows at equal distances, so that the sample is mixed like the whole table."""
+    """Return `count` rows at equal distances, so that the sample is mixed like the whole table."""
     return rows.iloc[np.arange(count) * len(rows) // max(count, 1)]
 
 
@@ -315,7 +315,7 @@ def spread(rows: Frame, count: int) -> Frame:
 
 
 def combined(runs: Frame, by: list[str], gpus: str) -> Frame:
-    """One run for each group, with all their work, on the sum or the maximum of their `gpus`."""
+    """Return one run for each group: work is added, GPUs are aggregated by `gpus` (sum or max)."""
     worked = runs.assign(line=runs.index, work=runs["gpus"] * runs["duration"])
     worked["ended"] = worked["ended"].fillna(np.inf)  # unknown: so is that of its group
     groups = worked.groupby(by, sort=False, dropna=False)
@@ -335,7 +335,7 @@ def combined(runs: Frame, by: list[str], gpus: str) -> Frame:
 
 
 def jobs_of_runs(runs: Frame, rule: str, rows: Rows, late: str) -> Frame:
-    """The jobs of runs, by their `key`, in the order of the file; `rows` are told of the others."""
+    """Return the jobs of the runs with one `key`, by `rule`; other runs are counted in `rows`."""
     last = ~runs.duplicated("key", keep="last")
     ended = runs.groupby("key")["has_ended"].transform("last").astype(bool)
     several = runs[runs.duplicated("key", keep=False) & (ended | (rule == "each"))]
@@ -377,7 +377,7 @@ PS = {"cpu": "ps_server_cpus", "memory_gb": "ps_server_memory_gb", **_BANDWIDTH}
 
 
 def jobs_of(frame: Frame, options: TraceOptions) -> tuple[Job, ...]:
-    """The jobs of the model for the rows of a window: worker-seconds as epochs and mini-batches."""
+    """Return a `Job` for each row: worker-seconds become epochs, chunks and mini-batches."""
     slot = options.slot_seconds
     workers, duration = frame["workers"].to_numpy(), frame["duration"].to_numpy()
     size = workers * duration  # worker-seconds
@@ -418,7 +418,7 @@ def jobs_of(frame: Frame, options: TraceOptions) -> tuple[Job, ...]:
 
 
 def drawn_utilities(durations: FloatArray, options: TraceOptions) -> UtilityColumns:
-    """Sigmoids of section V, with delays in slots as the durations (jobs,) are."""
+    """Draw a sigmoid utility for each job (section V); `durations` (jobs,) are in slots."""
     rng = np.random.default_rng(options.seed)
     size = len(durations)
     mix = (options.insensitive, 1 - options.insensitive - options.critical, options.critical)
@@ -448,7 +448,7 @@ class MachineOptions(_Checked):  # type: ignore[misc]
     __slots__ = ()
 
     def sized(self, frame: Frame) -> Frame:
-        """The jobs with their workers; one without GPUs is a worker with CPUs and memory alone."""
+        """Return `frame` with columns of workers and demands; a job without GPUs has one worker."""
         per_worker, gpus = self.gpus_per_worker, frame["gpus"]
         return frame.assign(
             # Rounded up, because the last worker may use fewer GPUs than the others.
@@ -459,7 +459,7 @@ class MachineOptions(_Checked):  # type: ignore[misc]
         )
 
     def cluster(self) -> Cluster:
-        """The machines; those for workers have CPUs and memory in proportion to their GPUs."""
+        """Return the machines; workers' servers have CPUs and memory in proportion to GPUs."""
         gpus = self.gpus_per_server
         shape = (gpus, gpus * self.cpus_per_gpu, gpus * self.memory_gb_per_gpu)
         capacity = dict(zip(RESOURCES, (*shape, self.server_bandwidth_gbps), strict=True))
@@ -482,7 +482,7 @@ OPTIONS: Mapping[str, Any] = {
 def fit_machines(
     options: MachineOptions, frame: Frame, jobs: Sequence[Job], fixed: Collection[str]
 ) -> MachineOptions:
-    """`options` with the fewest servers that hold a window at its busiest, and its horizon."""
+    """Return `options` with enough servers and slots for all jobs; `fixed` options stay."""
     per_server = max(options.gpus_per_server, options.gpus_per_worker)
     options = chosen(options, fixed, gpus_per_server=per_server)
     shape = options.cluster()
@@ -500,7 +500,7 @@ def fit_machines(
 
 
 def without(cluster: Cluster, gpus: int) -> Cluster:
-    """The machines less so many GPUs, the last ones first, with CPUs and memory in proportion."""
+    """Return `cluster` less `gpus` GPUs of its last machines, with their CPUs and memory."""
     remaining: list[Server] = []
     missing = float(gpus)
     for group in reversed(cluster.worker_servers):
@@ -520,17 +520,17 @@ def without(cluster: Cluster, gpus: int) -> Cluster:
 
 
 def chosen(options: Options, fixed: Collection[str], **values: Any) -> Options:
-    """`options` with these values, but for those that are `fixed`."""
+    """Return `options` with the given `values`, except for options whose names are in `fixed`."""
     return replace(options, **{name: one for name, one in values.items() if name not in fixed})
 
 
 def ps_counts(frame: Frame, jobs: Sequence[Job]) -> IntArray:
-    """Parameter servers of the recorded workers of each job; all jobs need as many a worker."""
+    """Number of parameter servers of each job with its recorded workers; shape (jobs,)."""
     return jobs[0].ps_needed(_workers(frame, jobs))
 
 
 def busiest(frame: Frame, amount: Any) -> float:
-    """The most of `amount` (jobs,) that the recorded runs hold at one time."""
+    """Return the largest sum of `amount` (jobs,) over the jobs that run at the same time."""
     begins, amount = frame["started"].fillna(frame["submitted"]), np.asarray(amount, dtype=float)
     times = np.concatenate([begins + frame["duration"], begins])
     changes = np.concatenate([-amount, amount])
@@ -540,7 +540,7 @@ def busiest(frame: Frame, amount: Any) -> float:
 
 
 def last_slot(frame: Frame, jobs: Sequence[Job], options: TraceOptions) -> int:
-    """Slots until every job has ended, with the recorded workers."""
+    """Return the number of slots until every job has ended, with its recorded workers."""
     slot = options.slot_seconds
     work = np.array([job.work(slot) for job in jobs])
     # The floor of a negative quotient is a ceiling in whole numbers, without rounding of floats.
@@ -555,7 +555,7 @@ def _workers(frame: Frame, jobs: Sequence[Job]) -> IntArray:
 
 
 def _fitting_tasks(demand: Mapping[str, float], capacity: Mapping[str, float], sizes: Any) -> int:
-    """Number of such workers, or parameter servers, that fit one server; 1 if there are none."""
+    """Number of tasks of this demand that fit a server; `sizes` are options to name in errors."""
     # 0.3 / 0.1 is below 3 as a float, and yet three fit.
     counts = {name: capacity[name] / n * (1 + 1e-12) for name, n in demand.items() if n > 0}
     if not counts:

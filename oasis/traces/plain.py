@@ -37,7 +37,7 @@ def read_plain(
     format: str | None = None,
     options: Mapping[str, object] | None = None,
 ) -> PlainTrace:
-    r"""Plain jobs of a trace in any format that ``oasis import`` reads, and by the same rules.
+    r"""Read plain jobs from a trace in any format of ``oasis import``, by the same rules.
 
     A row that cannot be used, or a job that ran for no time, is left out and counted; so is a job
     without GPUs. The page of traces has the columns that each format needs.
@@ -106,7 +106,7 @@ def read_plain(
 
 
 def format_of(source: TraceSource, expected: str = EXPECTED) -> str:
-    """Recognise the format of `source`, a key of `FORMATS`; refuse a file that is no trace."""
+    """Return the format of `source`, a key of `FORMATS`; else raise an error with `expected`."""
     kind = source.kind()
     refuse_other(kind, FORMATS, expected)
     if kind is None and source.header.lstrip().startswith(("[", "{")):
@@ -117,7 +117,7 @@ def format_of(source: TraceSource, expected: str = EXPECTED) -> str:
 
 
 def reading_options(trace: JobTrace, values: Mapping[str, object]) -> TraceOptions:
-    """Options of a format with these `values`; an empty value is the default."""
+    """Return the format's options with these `values`; an empty value means the default."""
     wanted = {name: value for name, value in values.items() if value not in ("", None)}
     known = {entry.name for entry in fields(trace.options) if entry.metadata["reading"]}
     for name in (name for name in wanted if name not in known):
@@ -185,7 +185,7 @@ def read_instance(
 
 
 def kind_of_trace(lines: list[str], document: Any) -> FileKind | None:
-    """The kind of a trace by its first lines, or by its JSON document; None if it is none."""
+    """The kind of trace with these first lines, or this JSON document; None if it is no trace."""
     if document is None and set(readers.NODE_COLUMNS) <= set(csv_cells(lines[0])):
         return FileKind(readers.NODES, readers.NODES_LOOK)
     trace = next((one for one in FORMATS.values() if one.is_of(lines, document)), None)

@@ -48,7 +48,7 @@ ROUNDED = 1.0  # seconds by which a duration may differ from the time from start
 
 @dataclass(frozen=True, slots=True)
 class JobTrace:
-    """A kind of trace: how it is recognised and read, its options; formats.toml has the rest."""
+    """A trace format: how files are recognised and read, and its options; see formats.toml."""
 
     name: str
     options: Any = MachineOptions
@@ -78,7 +78,7 @@ class JobTrace:
     in_seconds: bool = False
 
     def is_of(self, lines: list[str], document: Any) -> bool:
-        """Whether these first lines, or this JSON document, are of this kind."""
+        """Whether a file with these first lines, or with this JSON document, is of this format."""
         if document is not None:
             jobs = document.get("jobs", document) if isinstance(document, dict) else document
             first = jobs[0] if isinstance(jobs, list) and jobs else {}
@@ -106,7 +106,7 @@ class JobTrace:
         fixed: Collection[str] | None = None,
         nodes: str | os.PathLike[str] | None = None,
     ) -> tuple[Instance, PlainTrace, Any]:
-        """The instance of the jobs that the options choose, or of all that `fixed` leaves."""
+        """Build an instance; return it, trace, options: if not `fixed`, these fit the trace."""
         source = table.read_source(path)
         if self.nodes is not None:
             with located_at(source=path):  # of two files, the error names the wrong one
@@ -154,14 +154,14 @@ class JobTrace:
 
 
 def known_trace(name: str, **how: Any) -> JobTrace:
-    """The kind of trace that formats.toml has under this name; `how` it is read otherwise."""
+    """Return the format `name` of formats.toml; `how` sets fields that are not in that file."""
     facts = {key: FACTS[name][key] for key in FACTS[name] if key in JobTrace.__dataclass_fields__}
     facts["options"] = job_table.OPTIONS[facts.get("options", "PlainOptions")]
     return JobTrace(name, **facts, **how)
 
 
 class _Reader:
-    """Makes the columns of jobs of the columns of one table."""
+    """Turns the text columns of one trace table into the columns of a frame of jobs."""
 
     def __init__(
         self, rows: Rows, columns: Mapping[str, str], form: JobTrace, options: Any
@@ -175,7 +175,7 @@ class _Reader:
         self.late = f"{columns.get('started', 'start')} is before {columns['submitted']}"  # a fault
 
     def jobs(self) -> dict[str, Any]:
-        """The columns of a frame of jobs, also of those that go on."""
+        """Return the columns of a frame of jobs; rows of unended jobs are included."""
         rows, columns, form = self.rows, self.columns, self._form
         words = self._texts("state")
         known = {word: state_of(form.states.get(word, word)) for word in words.unique()}
@@ -242,7 +242,7 @@ class _Reader:
         return request
 
     def _texts(self, name: str) -> Frame:
-        """The cells of a column, empty ones if there is no such."""
+        """The cells of the column for the field `name`; empty texts if there is no such column."""
         return self.rows.texts(self.columns.get(name))
 
     def _missing(self, name: str) -> Mask:
@@ -254,7 +254,7 @@ class _Reader:
         return chosen or self._units.get(name, "")
 
     def _seconds(self, name: str, wanted: Any = None, after: Any = nan) -> FloatArray:
-        """Seconds of a column of times or durations, NaN where there is none, or none `wanted`."""
+        """Seconds in the column of `name`; NaN if not `wanted`; `after` settles repeated hours."""
         column = self.columns.get(name)
         if column is None:
             return np.full(len(self.rows.lines), nan)
@@ -276,7 +276,7 @@ class _Reader:
         return values
 
     def _duration(self, started: FloatArray, ended: FloatArray, unended: Mask) -> FloatArray:
-        """How long each job ran, by its own column or from start to end."""
+        """Seconds each job ran, from its duration or from start to end; reject rows without."""
         rows, columns, joins = self.rows, self.columns, self._form.joins is not None
         if "ended" in columns and "started" in columns:
             rows.reject(ended < started, f"{columns['ended']} is before {columns['started']}")
@@ -305,7 +305,7 @@ class _Reader:
         return took
 
     def _instances(self) -> FloatArray | float:
-        """Instances of each job that hold its GPUs each; a column may have to be named."""
+        """Number of instances to multiply a job's GPUs by; 1.0 without a column of them."""
         column = self.columns.get("instances")
         if column is None:
             return 1.0
@@ -324,7 +324,7 @@ class _Reader:
         return 1.0
 
     def _utility(self, submitted: FloatArray) -> Any:
-        """Utilities of the jobs; the value is 1 if the table gives only a deadline."""
+        """Utility of each job from worth and deadline; None if the table has neither column."""
         columns, size = self.columns, len(submitted)
         if "worth" not in columns and "deadline" not in columns:
             return None
@@ -339,7 +339,7 @@ class _Reader:
 
 
 def read_table(form: JobTrace, source: TraceSource, options: Any) -> PlainTrace:
-    """Read a table of jobs; a JSON list of them, or lines of JSON, are one too."""
+    """Read a trace of the format `form` into a `PlainTrace`: text, a JSON list or JSON lines."""
     if form.read is not None:
         rows = form.read(source, options)
         # Of several columns that say the same, the first one.
@@ -383,7 +383,7 @@ def read_table(form: JobTrace, source: TraceSource, options: Any) -> PlainTrace:
 
 
 def _with_header(form: JobTrace, source: TraceSource, options: Any) -> tuple[Rows, dict[str, str]]:
-    """The rows of a table with a header, or of JSON, and its columns."""
+    """Read a table with a header, or JSON; return its rows and its column for each field."""
     records = source.records()
     delimiter: str = getattr(options, "delimiter", "") or delimiter_of(source.header)
     if len(delimiter) != 1 or delimiter in '"\r\n':
@@ -427,7 +427,7 @@ def _with_header(form: JobTrace, source: TraceSource, options: Any) -> tuple[Row
 
 
 def _sign(rows: Rows, column: str, has_commas: bool) -> dict[str, int]:
-    """Write the numbers of a column as Python does; count its cells by the sign of decimals."""
+    """Rewrite numbers of a column with decimal points; return how many cells had which sign."""
     texts = rows.texts(column)
     odd = [text for text in texts if "," in text or text.count(".") > 1]
     signs = {sign for text in odd for sign in SIGNS if SIGNS[sign].fullmatch(text)}
@@ -457,7 +457,7 @@ def _sign(rows: Rows, column: str, has_commas: bool) -> dict[str, int]:
 
 
 def parse_map(text: str) -> dict[str, str]:
-    """Parse ``--map``: a column for each name; an empty one means no such column."""
+    """Parse ``--map`` into field -> column; an empty column means that the table has none."""
     columns: dict[str, str] = {}
     for part in table.csv_cells(text) if text else []:
         name, equals, column = (piece.strip() for piece in part.partition("="))
@@ -473,7 +473,7 @@ def parse_map(text: str) -> dict[str, str]:
 def columns_of(
     header: Sequence[str], mapped: Mapping[str, str], file: str, preset: Mapping[str, str]
 ) -> dict[str, str]:
-    """Columns by what is `mapped`, the `preset` or their names."""
+    """Return the column of each field: by `mapped`, else `preset`, else guessed from names."""
     columns = {name: column for name, column in mapped.items() if column}
     for name in KNOWN:
         column = preset.get(name, "").removesuffix("?")
@@ -505,7 +505,7 @@ def columns_of(
 
 
 def _base(column: str) -> tuple[str, str]:
-    """A name without the unit at its end, and that unit: ``runtime [min]`` -> runtime, min."""
+    """Return a name without the unit at its end, and that unit: ``run [min]`` -> run, min."""
     words = re.findall(r"[a-z0-9]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", column).lower())
     if len(words) > 1 and words[-1] in times.UNITS:
         unit = times.UNITS[words.pop()]
@@ -516,7 +516,7 @@ def _base(column: str) -> tuple[str, str]:
 
 
 def guess(header: Sequence[str], free: Sequence[str], name: str) -> str:
-    """The column with the likeliest name, empty if there is none."""
+    """Return the likeliest column of `free` for the field `name`, or an empty text."""
     if name in free:
         return name
     base = {column: _base(column) if name in TIMED else (_plain(column), "") for column in free}
@@ -528,17 +528,17 @@ def guess(header: Sequence[str], free: Sequence[str], name: str) -> str:
 
 
 def _plain(column: str) -> str:
-    """A name without signs between its words: ``Submit time`` and ``submit_time`` are the same."""
+    """Return a column name in lower case with only letters and digits, to compare names."""
     return re.sub(r"[^a-z0-9]", "", column.lower())
 
 
 def delimiter_of(header: str) -> str:
-    """Guess the delimiter of a header: the most frequent candidate, or a comma."""
+    """Return the delimiter of a header: the candidate that splits it most, or a comma."""
     return max(DELIMITERS, key=lambda sign: len(table.csv_cells(header, sign)))
 
 
 def is_table_of_records(source: TraceSource) -> bool:
-    """Whether a JSON file is a list of jobs, or lines of jobs."""
+    """Whether a file is a JSON list of jobs, or has a JSON job in each line."""
     records = source.records()
     first = records[0] if records else None
     return isinstance(first, dict) and bool(guess(list(first), list(first), "submitted"))

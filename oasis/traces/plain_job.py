@@ -20,7 +20,7 @@ STATES: Mapping[str, str] = {  # words of schedulers, in capitals -> one of thes
 
 
 def state_of(text: str) -> str:
-    """How a job ended, by the word of its scheduler; empty if the word is unknown."""
+    """Translate a scheduler's word for how a job ended; return an empty text if it is unknown."""
     return STATES.get(next(iter(text.upper().split(maxsplit=1)), ""), "")
 
 

@@ -30,7 +30,7 @@ NUMBERED = re.compile(r"(?:\s*(?:[0-9]+=[0-9]+)?\s*(?:,|\Z))*")
 
 
 def numbered_gpus(text: str) -> tuple[float, bool]:
-    """GPUs in a list of resources by number, which are whole; one that is not there is none."""
+    """Return (GPUs, False) of a list such as ``1=40,1002=2``; 0 GPUs if none is listed."""
     if not NUMBERED.fullmatch(text):
         expected = "a list such as 1=40,2=170000,1002=2"
         raise MalformedError("bad tres_alloc", expected=expected)
@@ -43,14 +43,14 @@ SUPERCLOUD = known_trace("supercloud", gpus=numbered_gpus)
 
 
 def _check(rows: Rows, jobs: dict[str, Any], options: Any) -> None:
-    """Find columns that were swapped or cut: the third number follows from the other two."""
+    """Reject rows whose gpu_time is not duration times GPUs: their columns were swapped or cut."""
     total = rows.number("gpu_time") * UNIT_SECONDS[options.duration_unit]
     off = np.abs(total - jobs["duration"] * jobs["gpus"]) > 1e-6 * total
     rows.reject(off, "gpu_time is not duration times num_gpus")
 
 
 def _read_log(source: TraceSource, options: Any) -> Rows:
-    """A row for each attempt of a job; one of no time, if nothing was recorded of any."""
+    """Read one row for each attempt of a job; a job without attempts has a row with no time."""
     rows = table.entry_rows(source, source.document(), "", _attempts)
     rows.unique("jobid")
     return rows
@@ -91,7 +91,7 @@ TASK_TABLE = "pai_task_table.csv"
 
 
 def _read_pai(source: TraceSource, options: Any) -> Rows:
-    """The jobs, each with its run by the tasks or instances of its name."""
+    """Read the rows of jobs; begin, end and GPUs come from the tables of tasks and instances."""
     rows = table.csv_rows(source, JOBS, JOBS)
     path = options.tasks or str(Path(source.path).with_name(TASK_TABLE))
     # Beside standard input, there is none.
@@ -114,7 +114,7 @@ def _read_pai(source: TraceSource, options: Any) -> Rows:
 
 
 def _parts(path: str, columns: tuple[str, ...], jobs: Rows, known: Any = None) -> Frame:
-    """When the tasks or instances of a table ran, and the GPUs of a task; NaN: not at all."""
+    """Read begin, end (NaN: unknown), GPUs of tasks or instances; of the jobs `known` if given."""
     with located_at(source=path):
         source = table.read_source(path)
         rows = table.csv_rows(source, columns, columns)
@@ -147,7 +147,7 @@ PARTS = range(2, 5)  # of which the last one may have ended or failed
 
 
 def _read_swf(source: TraceSource, options: Any) -> Rows:
-    """The lines of the log that are jobs."""
+    """Read the lines of the log that are whole jobs, with their GPUs by processors_per_gpu."""
     faults = (f"expected {len(FIELDS)} numbers",) * 2
     rows = table.rows_of(source, FIELDS, 0, FIELDS, faults=faults, comment=COMMENT)
     frame = rows.cells
@@ -186,7 +186,7 @@ KEY = re.compile(r"\('(.*)', (\d+)\)")
 
 
 def _read_gavel(source: TraceSource, options: Any) -> Rows:
-    """The lines, with durations by the throughput of their kind where they have none."""
+    """Read the jobs; where the file has steps, divide these by the throughput of the job type."""
     columns = LINES.get(source.header.count("\t") + 1, FACTS["gavel"]["lines"][0])
     rows = table.rows_of(source, columns, source.first, columns, "\t")
     if "duration" not in columns:
@@ -206,7 +206,7 @@ def _read_gavel(source: TraceSource, options: Any) -> Rows:
 
 
 def _rates(options: Any) -> Mapping[tuple[str, float], float]:
-    """Steps per second of each kind of job alone on its workers, by their number."""
+    """Read steps per second for each (job type, number of workers) of the chosen worker type."""
     if not options.throughputs:
         expected = "expected Gavel's file of throughputs: the trace has steps and no durations"
         raise InstanceError("throughputs", expected)
@@ -234,7 +234,7 @@ NO_LIMIT = "-1"
 
 
 def _read_batsim(source: TraceSource, _: Any) -> Rows:
-    """The jobs, with the durations of their profiles."""
+    """Read the jobs; the duration of each is that of its profile, cut at its walltime."""
     document = source.document()
     profiles = document.get("profiles") if isinstance(document, dict) else None
     if not isinstance(profiles, dict):
@@ -252,7 +252,7 @@ def _read_batsim(source: TraceSource, _: Any) -> Rows:
 
 
 def _seconds(name: str, profiles: Mapping[str, Any], deepest: int) -> float:
-    """Duration of a profile; only delays and sequences of them are the same on all machines."""
+    """Duration of a profile: a delay, or a sequence nested up to `deepest` levels; others fail."""
     profile = profiles.get(name)
     if not isinstance(profile, dict):
         raise MalformedError(f"there is no profile {name!r:.40}")
@@ -280,7 +280,7 @@ GPU_LABEL = "gpu"  # of a node: its model; pods may ask for some
 
 
 class Nodes:
-    """The machines of a node list, with cores and GB, and its rows that cannot be used."""
+    """The machines of a node list, with cores and GB, and counts of its malformed rows."""
 
     def __init__(self, path: str | os.PathLike[str], options: Any) -> None:
         with located_at(source=path):  # errors about the whole file name it
@@ -298,7 +298,7 @@ class Nodes:
         job_table.check_choice("model", options.model, self.frame["model"])
 
     def cluster(self, options: Any) -> Cluster:
-        """Nodes evenly over the list: for workers, then for servers without GPUs."""
+        """Pick nodes evenly over the list: some for workers, others, without GPUs, for servers."""
         fitting = _fitting(self.frame, options)
         if len(fitting) < options.worker_servers + options.ps_servers:
             expected = f"expected {options.worker_servers} + {options.ps_servers} nodes"
@@ -309,7 +309,7 @@ class Nodes:
         return Cluster(job_table.RESOURCES, _servers(workers), _servers(ps), options.slot_seconds)
 
     def fit(self, options: Any, pods: Frame, jobs: Sequence[Job], fixed: Collection[str]) -> Any:
-        """`options` with the fewest nodes, of all sizes, that hold the runs at their busiest."""
+        """Return `options` with the fewest nodes for the busiest moment; `fixed` options stay."""
         options = job_table.chosen(
             options,
             fixed,
@@ -330,7 +330,7 @@ class Nodes:
         return job_table.chosen(options, fixed, ps_servers=fewest)
 
     def notes(self, pods: Frame, cluster: Cluster) -> dict[str, list[str]]:
-        """Notes on nodes without GPUs, and on pods that ask for a model of GPU."""
+        """Return notes on nodes without GPUs, and on pods that ask for a model of GPU."""
         labels = [server.labels for server in cluster.worker_servers]
         asking = [Requirement(one).unmet_by(labels) for one in pods["requires"] if one]
         lost = sum(unmet is not None for unmet in asking)
@@ -354,14 +354,14 @@ def _servers(nodes: Frame) -> tuple[Server, ...]:
 
 
 def _fitting(nodes: Frame, options: Any) -> Frame:
-    """Nodes of the right size and model; one without GPUs is none, in whichever list it stands."""
+    """Return the nodes with 1 to `max_node_gpus` GPUs of the chosen model, and their bandwidth."""
     fits = nodes["gpu"].between(1, options.max_node_gpus)
     fits &= (nodes["model"] == options.model) | (not options.model)
     return nodes[fits].assign(**{BANDWIDTH: options.server_bandwidth_gbps})
 
 
 def _fewest(nodes: Frame, largest: Frame, most: Frame, option: str) -> int:
-    """The smallest number of `nodes` that, of all resources, hold `most` in all and a `largest`."""
+    """The smallest number of evenly picked `nodes` that hold `most` in sum and `largest` in one."""
     # Every number is tried in turn: with one more, other nodes are chosen, which may hold less.
     for count in range(1, len(nodes) + 1):
         chosen = job_table.spread(nodes, count)[[*job_table.RESOURCES]]
@@ -372,7 +372,7 @@ def _fewest(nodes: Frame, largest: Frame, most: Frame, option: str) -> int:
 
 
 def _amounts(rows: Rows, jobs: dict[str, Any], _: Any) -> None:
-    """Compute the demand of one worker: it has an even share of the pod's CPUs and memory."""
+    """Add each job's workers and the demand of one: an even share of the pod's CPUs and memory."""
     gpus = jobs["gpus"]
     rows.reject(gpus % 1 != 0, "bad num_gpu")
     share = rows.number("gpu_milli") / 1000

@@ -38,7 +38,7 @@ HETEROGENEOUS = r"(?P<job>.+)\+(?P<component>\d+)\Z"  # 838+0 and 838+1 are comp
 
 
 def _text_rows(source: TraceSource, columns: str, delimiter: str) -> Rows:
-    """Read rows of text; `columns` names the columns of a file without a header."""
+    """Read sacct's text output; `columns` are the column names of a file without a header."""
     header, below = source.header, source.first + 1
     spans: Sequence[tuple[int, int]] = ()
     rule = "".join(source.lines[below : below + 1])
@@ -80,7 +80,7 @@ def _text_rows(source: TraceSource, columns: str, delimiter: str) -> Rows:
 
 
 def _delimiter(header: str) -> str:
-    """Guess the delimiter between the names of the columns."""
+    """Return the sign between column names; refuse a header with several such signs."""
     between = set(re.findall(r"\W+", header.strip()))
     if len(between) == 1 and "".join(between).strip(" "):
         return str(between.pop())
@@ -94,7 +94,7 @@ def _delimiter(header: str) -> str:
 
 
 def _fixed(text: str, spans: Sequence[tuple[int, int]]) -> list[str]:
-    """The cells between `spans`, which sacct counts in bytes and other programs in characters."""
+    """Split a line at `spans`, counted in bytes (sacct) or in characters (other programs)."""
     encoded = text.encode()
     if all(encoded[end : end + 1] in (b"", b" ") for _, end in spans):
         return [encoded[begin:end].decode(errors="replace").strip() for begin, end in spans]
@@ -104,7 +104,7 @@ def _fixed(text: str, spans: Sequence[tuple[int, int]]) -> list[str]:
 
 
 def _json_row(job: Mapping[str, Any]) -> list[dict[str, str]]:
-    """A job that ``sacct --json`` prints, with sacct's columns."""
+    """Return one row, with sacct's columns, for a job that ``sacct --json`` printed."""
     if "job_id" not in job:
         raise MalformedError("not an object with a job_id")
     row = {
@@ -120,7 +120,7 @@ def _json_row(job: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 def _json_cell(value: Any, place: str, zero: str = "") -> str:
-    """A text or number, bare or as ``{"set": true, "number": 5}``; empty if unset, `zero` for 0."""
+    """Return the entry at a dotted `place` as text: empty if unset, `zero` if it is 0."""
     for name in place.split("."):
         value = value.get(name) if isinstance(value, Mapping) else None
     if isinstance(value, list) and value and isinstance(value[0], Mapping):
@@ -178,7 +178,7 @@ def _cut(column: str) -> MalformedError:
 
 
 def _uncut(text: str) -> str:
-    """A state, whole: a narrow column may show its beginning."""
+    """Return the state, completed if it was cut off (+) and its job has not ended."""
     state = next(iter(text.upper().split(maxsplit=1)), "")
     begin = state.removesuffix(CUT)
     whole = [name for name in CUT_STATES if begin != state and name.startswith(begin)]
@@ -189,7 +189,7 @@ def _uncut(text: str) -> str:
 
 
 def _gpus(key: tuple[str, ...]) -> tuple[int, bool, Sequence[str], Sequence[str]]:
-    """(GPUs, whether parts of GPUs, other resources, column if it counts one node) of a row."""
+    """Return a row's GPUs, if in parts, other resources, column if it counts one node's GPUs."""
     row = dict(zip((*RESOURCES, *NODES), key, strict=True))
     lists: list[Resources] = []
     for column in RESOURCES:
@@ -206,7 +206,7 @@ def _gpus(key: tuple[str, ...]) -> tuple[int, bool, Sequence[str], Sequence[str]
 
 
 def _check(rows: Rows, jobs: dict[str, Any], options: Any) -> None:
-    """Note which entries were not read as GPUs; refuse a file without any GPUs."""
+    """Add notes on resources that were not read as GPUs; refuse a file without any GPUs."""
     ended = jobs["has_ended"] & rows.is_good
     requests = [jobs["request"][k] for k in np.flatnonzero(ended).tolist()]
     others, one_node = (Counter(name for row in requests for name in row[k]) for k in (2, 3))
@@ -229,7 +229,7 @@ def _check(rows: Rows, jobs: dict[str, Any], options: Any) -> None:
 
 
 def _joined(runs: Frame, rows: Rows) -> Frame:
-    """The runs of each job in order; the components of a heterogeneous one are one run."""
+    """Return sorted runs with a `key` of their job; components of heterogeneous jobs are merged."""
     parts = runs["id"].str.extract(HETEROGENEOUS)
     runs = runs.assign(id=parts["job"].fillna(runs["id"]), part=parts["component"].fillna("0"))
     # Numbers are given again after some years; a row without a user is of the last one.
@@ -254,7 +254,7 @@ def _joined(runs: Frame, rows: Rows) -> Frame:
 
 
 def _is_sacct(header: str) -> bool:
-    """Whether this line is sacct's, and no header that a program has made of sacct's names."""
+    """Whether this line is sacct's own header or row, not made by a program that uses its names."""
     names = re.findall(r"\w+", header)
     has_more = any(name in names for name in ("Submit", "State", *DURATIONS))
     cells = [cell.strip(' "') for cell in re.split(r"[,;|\t]", header)]

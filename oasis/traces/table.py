@@ -43,7 +43,7 @@ pd: Any = _Pandas()  # `import oasis` needs NumPy alone
 
 @dataclass(frozen=True, slots=True)
 class TraceSource:
-    """A trace: its name, its path and its lines, without line ends and trailing blank lines."""
+    """The text of a trace file: name, path, and lines without line ends or trailing blank lines."""
 
     name: str
     lines: tuple[str, ...]
@@ -51,13 +51,13 @@ class TraceSource:
 
     @property
     def first(self) -> int:
-        """Number of leading lines that are blank or, before a table, comments."""
+        """Number of blank or comment lines before the first line of the table."""
         lines = enumerate(self.lines)
         return next((k for k, line in lines if line.strip() and not COMMENT.match(line)), 0)
 
     @property
     def header(self) -> str:
-        """The first of the other lines, empty if there is none."""
+        """The first line that is neither blank nor a comment; empty if there is none."""
         return self.lines[self.first] if self.lines else ""
 
     def kind(self) -> file_kinds.FileKind | None:
@@ -68,14 +68,14 @@ class TraceSource:
         return file_kinds.kind_of("\n".join(self.lines[:count]))
 
     def document(self) -> Any:
-        """The document of a JSON file; the error has the line and the column of the fault."""
+        """Parse the file as JSON; the error names the line and the column of the fault."""
         try:
             return json.loads("\n".join(self.lines))
         except ValueError as error:
             raise InstanceError("", f"expected JSON: {error}") from None
 
     def records(self) -> list[Any] | None:
-        """The records of a JSON list, or of lines of JSON objects; None if the file is neither."""
+        """Records of a JSON list, or of lines of JSON objects; None if there are none."""
         begin = self.header.lstrip()[:1]
         entries: list[Any] = self.document() if begin == "[" else []
         for number, line in enumerate(self.lines if begin == "{" else (), start=1):
@@ -98,7 +98,7 @@ def read_source(path: str | os.PathLike[str]) -> TraceSource:
 
 
 def _table_of_parquet(content: bytes) -> bytes:
-    """A Parquet file as a table with commas."""
+    """Convert a Parquet file to CSV, in UTF-8; a line break in a cell becomes a blank."""
     try:
         require("a Parquet file", "pyarrow", "pandas")
         # Whole numbers stay such beside missing ones: a float has 16 digits.
@@ -115,7 +115,7 @@ def _table_of_parquet(content: bytes) -> bytes:
 
 
 def source_of(path: str | os.PathLike[str], content: bytes) -> TraceSource:
-    """The lines of `content`, which was read from `path`."""
+    """Split `content`, which was read from the file `path`, into lines."""
     name = "standard input" if str(path) == file_kinds.STANDARD_INPUT else Path(path).name
     # A byte that is not UTF-8 becomes \\xNN, so that names which differ still do.
     text = content.decode("utf-8-sig", errors="backslashreplace")
@@ -158,7 +158,7 @@ def notes_of(instance: Instance) -> list[str]:
 
 
 def malformed_sentences(report: Mapping[str, Any]) -> list[str]:
-    """One sentence for each entry of `report`: file -> kind of fault -> count and first row.
+    """Return one sentence for each kind of fault in `report`: file -> kind -> count, first row.
 
     Examples
     --------
@@ -179,13 +179,13 @@ def malformed_sentences(report: Mapping[str, Any]) -> list[str]:
 
 
 def numbers(texts: Iterable[str | None]) -> FloatArray:
-    """The texts that are numbers; NaN for the others."""
+    """Convert texts to floats; NaN for texts that are no numbers."""
     is_number = NUMBER.fullmatch
     return np.array([float(t) if t and is_number(t) else nan for t in texts], dtype=float)
 
 
 class Rows:
-    """Rows of a file as columns of texts, and their faults; rows with one line are of one job."""
+    """Rows of a file as columns of texts, with faults; rows with the same line are of one job."""
 
     def __init__(
         self,
@@ -203,13 +203,13 @@ class Rows:
             self.check_usable(0)
 
     def texts(self, column: str | None) -> Frame:
-        """The cells of a column, empty ones if there is no such."""
+        """The cells of a column; empty texts if there is no such column."""
         if column in self.cells:
             return self.cells[column]
         return pd.Series("", index=self.cells.index, dtype=object)
 
     def missing(self, column: str | None, *, zero: bool = False) -> Mask:
-        """Mask of the cells of a column without a value; with `zero`, 0 is no value either."""
+        """Mask of the cells of a column without a value; with `zero`, 0 counts as no value."""
         texts = self.texts(column)
         nothing = [
             t for t in texts.unique() if MISSING.fullmatch(t) or (zero and t in ("0", "0.0"))
@@ -218,11 +218,11 @@ class Rows:
 
     @property
     def is_good(self) -> Mask:
-        """Whether no fault was found in each row yet."""
+        """Mask of the rows in which no fault was found yet."""
         return np.asarray(pd.isna(self.fault), dtype=bool)
 
     def reject(self, bad: Any, fault: str | MalformedError) -> None:
-        """Give the `bad` rows this fault, but for those that have one."""
+        """Record this fault for the rows in the mask `bad` that have no fault yet."""
         places = np.asarray(bad, dtype=bool)
         if places.any():
             error = MalformedError(fault) if isinstance(fault, str) else fault
@@ -231,7 +231,7 @@ class Rows:
     def convert(
         self, keys: Iterable[Any], read: Callable[[Any], Any], where: Any = True, empty: Any = None
     ) -> list[Any]:
-        """Return `read(key)` or `empty` for each key; good rows `where` it fails get the fault."""
+        """Return `read(key)` for each key, else `empty`; then good rows in `where` get a fault."""
         known: dict[Any, Any] = {None: empty}
         faults: dict[Any, MalformedError] = {}
         keys = list(keys)
@@ -245,7 +245,7 @@ class Rows:
         return [known[key] for key in keys]
 
     def number(self, column: str, minimum: float = 0.0, *, whole: bool = False) -> Any:
-        """Numbers >= `minimum` in a column; NaN where there is none."""
+        """Numbers >= `minimum` in a column; other cells are NaN and their rows are rejected."""
         values = numbers(self.texts(column))
         bad = ~((values >= minimum) & (values <= LARGEST))
         bad |= whole & (np.where(bad, 0.0, values) % 1 != 0)
@@ -269,15 +269,15 @@ class Rows:
         return np.asarray(~np.isin(self.lines, first.index), dtype=bool)
 
     def count(self, lines: Iterable[int], fault: str) -> None:
-        """Count rows at these lines with this fault."""
+        """Count rows at these lines as having this fault."""
         self._counted += [(int(line), MalformedError(fault)) for line in lines]
 
     def note(self, text: str, count: Any) -> None:
-        """Note that so many rows were read in this way, if there are such."""
+        """Add the note "text: count", unless `count` is 0 or empty."""
         self.notes += [f"{text}: {count}"] if count else []
 
     def _kinds(self) -> list[tuple[int, int, MalformedError]]:
-        """Return (number of rows, first line, first fault) per kind of fault, by first line."""
+        """Return (rows, first line, first fault) of each kind of fault, by first line."""
         kinds: dict[str, tuple[int, int, MalformedError]] = {}
         for line, fault in sorted(self._counted, key=lambda entry: entry[0]):
             count, begin, first = kinds.get(fault.kind, (0, line, fault))
@@ -286,7 +286,7 @@ class Rows:
 
     @property
     def malformed(self) -> dict[str, dict[str, int]]:
-        """Kind of fault -> how many rows, and the first line or entry, which is 1."""
+        """Kind of fault -> number of rows, and the first one (its line, or entry from 1)."""
         return {
             str(fault): {"count": count, f"first_{self.unit}": line}
             for count, line, fault in self._kinds()
@@ -332,7 +332,7 @@ def rows_of(
     faults: tuple[str, str] = (WRONG_NUMBER, WRONG_NUMBER),  # too few cells, too many
     comment: str = "\n",
 ) -> Rows:
-    """The `wanted` columns of the lines from `first` on, with a sign between cells, or blanks."""
+    """Split lines from `first` on, at `delimiter` or blanks; keep the columns in `wanted`."""
     header, names = list(header), list(dict.fromkeys(wanted))
     for name in names:
         if (count := header.count(name)) != 1:
@@ -371,7 +371,7 @@ def csv_rows(
     header: Sequence[str] = (),
     delimiter: str = ",",
 ) -> Rows:
-    """The rows of a table with this sign between columns, whose `header` may stand above them."""
+    """Read `wanted` columns of a table; a `header` is given if the file may have none."""
     first_line = csv_cells(source.header, delimiter)
     header = list(header) or first_line
     first = source.first + (header[:1] == first_line[:1])
@@ -379,14 +379,14 @@ def csv_rows(
 
 
 def csv_cells(text: str, delimiter: str = ",") -> list[str]:
-    """The cells between delimiters of one character; quotes have a meaning."""
+    """Split a CSV line at a delimiter of one character; quotes enclose cells."""
     return _record((text,), 0, delimiter)[0]
 
 
 def _record(
     lines: Sequence[str], line: int, delimiter: str, size: int = 0
 ) -> tuple[list[str], int]:
-    """The cells of the record at a line, and its lines; a stray quote spoils its own line alone."""
+    """Return the cells and the number of lines of the CSV record that begins at `line`."""
     for strict, last in ((True, line + LONGEST_RECORD), (False, line + 1)):
         reader = csv.reader(
             (f"{text}\n" for text in lines[line:last]), delimiter=delimiter, strict=strict
@@ -406,7 +406,7 @@ def entry_rows(
     where: str,
     read: Callable[[Mapping[str, Any]], Iterable[Mapping[str, str]]],
 ) -> Rows:
-    """The rows that `read` makes of each object in a list of jobs, by its number from 1."""
+    """Apply `read` to each object in the list `jobs`; rows are numbered by object, from 1."""
     if not isinstance(jobs, list) or not jobs:
         got = "an empty list" if jobs == [] else f"{jobs!r:.60}"
         raise InstanceError(where, f"expected a list of at least one job, got {got}")
@@ -424,7 +424,7 @@ def entry_rows(
 
 
 def cell(job: Mapping[str, Any], key: str) -> str:
-    """An entry of a job as a cell: empty if it is not there or null; an object stays JSON."""
+    """Return an entry of a job as text: empty if missing or null, JSON if it is an object."""
     value = job.get(key)
     if value is None:
         return ""

@@ -65,7 +65,7 @@ Moment = tuple[str, float, str]
 
 
 class TraceTimes:
-    """Reads the times of one trace, which all have one form: that of most of them."""
+    """Parses the times of one trace, all of which must have the form that most of them have."""
 
     def __init__(self, options: Any, *, is_dated: bool) -> None:
         self._format, self._any_year = options.time_format, options.any_year
@@ -98,7 +98,7 @@ class TraceTimes:
                 raise InstanceError("time_format", f"{expected}: {error}") from None
 
     def look_at(self, texts: Sequence[str], unit: str = "") -> None:
-        """Set the time format to the most frequent one of a column; its name ends with `unit`."""
+        """Set the expected form to the most frequent in `texts`; `unit` is in the column's name."""
         # 20240301 is a number of seconds too. Where at least half of the whole numbers read as
         # dates, none is taken for seconds, and the error says how to read them.
         digits = [text for text in texts if text.isdecimal()]
@@ -119,7 +119,7 @@ class TraceTimes:
         self.form = forms.most_common(1)[0][0] if forms else self.form
 
     def seconds(self, text: str, name: str, unit: str = "") -> float:
-        """Seconds of a time in the column `name`, whose name ends with `unit`."""
+        """Convert a time to seconds; `name` is its column, `unit` the unit in that name."""
         known = self._known.pop(text, None)
         form, seconds, fault = known or self._parse(text, self._format)
         if form and form != self.form:
@@ -135,7 +135,7 @@ class TraceTimes:
         return seconds
 
     def start(self, text: str) -> float | None:
-        """Begin of the window of a trace by the option ``start``; None for busiest and first."""
+        """Parse the option ``start``: seconds, or None for ``busiest`` and ``first``."""
         if text in ("busiest", "first"):
             return None
         allowed = {self.form, ZONED, *EPOCH} if self.form in (ZONED, *EPOCH) else {self.form}
@@ -149,7 +149,7 @@ class TraceTimes:
         raise InstanceError("start", f"expected busiest, first or {shown}", text)
 
     def show(self, seconds: float) -> str:
-        """The inverse of `start`."""
+        """Format `seconds` as the trace writes times, so that `start` returns the same number."""
         if self.form in (RELATIVE, SECONDS):
             # 17 digits give back the same float, so that the option `start` finds the same window;
             # a quotient is off in the last two.
@@ -162,7 +162,7 @@ class TraceTimes:
         return time.isoformat(sep=" ")
 
     def _parse(self, text: str, pattern: str) -> Moment:
-        """Read a time by a pattern, or without one."""
+        """Parse a time by `pattern`; an empty pattern reads ISO dates and numbers."""
         match = None if pattern else ISO.fullmatch(text)
         if not match and not pattern and NUMBER.fullmatch(text):
             return self._number(text)
@@ -181,7 +181,7 @@ class TraceTimes:
         return "", nan, NOT_A_TIME
 
     def _date(self, moment: datetime, text: str) -> Moment:
-        """A moment by a date; where clocks change, a time of a zone may be none, or two."""
+        """Convert a date to a `Moment`; note local times that occur twice, refuse skipped ones."""
         zone = moment.tzinfo or self.zone
         if zone is None:
             seconds = (moment - BEGIN).total_seconds()
@@ -199,7 +199,7 @@ class TraceTimes:
         return ZONED if zone else LOCAL, seconds, ""
 
     def _number(self, text: str) -> Moment:
-        """A moment by a number."""
+        """Interpret a number as relative seconds or as an epoch time; an odd one has a fault."""
         value = float(text)
         if isinf(value):
             return "", nan, f"too large a number, {self._expected}"
@@ -225,7 +225,7 @@ class TraceTimes:
 
 
 def duration_seconds(text: str, name: str, unit: str) -> float:
-    """Seconds of a duration in the column `name`: a number of a unit, or one with its own units."""
+    """Convert a duration of column `name` to seconds: a number of `unit`s, or a text with units."""
     value = float(text) * UNIT_SECONDS[unit] if NUMBER.fullmatch(text) else -1.0
     if 0 <= value <= LARGEST:
         return value
@@ -240,7 +240,7 @@ def duration_seconds(text: str, name: str, unit: str) -> float:
 
 
 def notes_of_durations(durations: FloatArray, name: str, unit: str, option: str) -> list[str]:
-    """Say in which unit durations of a column, or without a name, were read; refuse odd seconds."""
+    """Return a note on the unit durations were read in; refuse odd medians without a unit."""
     durations = durations[durations > 0]  # a job that never ran says nothing about the unit
     if not len(durations):
         return []
@@ -255,7 +255,7 @@ def notes_of_durations(durations: FloatArray, name: str, unit: str, option: str)
 
 
 def elapsed_seconds(text: str) -> float:
-    """Seconds of an elapsed time such as 02:30:00, 1-00:00:00, 05:00, PT1H30M or 1h30m; or NaN."""
+    """Parse an elapsed time such as 02:30:00, 1-00:00:00, 05:00, PT1H30M or 1h30m; NaN if none."""
     named = NAMED.fullmatch(text)
     if named and any(named.groups()):
         parts = zip(named.groups(), LONGEST_FIRST, strict=True)

@@ -48,14 +48,14 @@ ROUNDING = 1e-15  # relative error of the terms of a bound
 
 @dataclass(frozen=True, slots=True)
 class Slots:
-    """Groups of slots with the same costs and the same number of workers."""
+    """Slots grouped by run and number of workers: one entry of each array is a group."""
 
     row: IntArray  # run of equal slots that each group belongs to
     count: IntArray  # workers in each slot of the group
     number: IntArray  # slots in the group
 
     def per_slot(self, n: int) -> IntArray:
-        """Workers in slots 0..n-1; among equal slots the earlier ones get the larger counts."""
+        """Return the workers in slots 0..n-1; among equal slots the earlier ones have more."""
         # Equal slots may swap their counts at no cost; this is the rule of ties between them.
         order = np.lexsort((-self.count, self.row))
         counts = np.repeat(self.count[order], self.number[order])
@@ -91,13 +91,13 @@ class Envelope:
         self.earliest = int(room[self.run].cumsum().searchsorted(demand))
 
     def slots_until(self, completion: IntArray | int) -> IntArray:
-        """Slots of each run up to `completion`; shape (q,) or, for m completions, (m, q)."""
+        """Number of slots of each run up to `completion`; (q,) or, for m completions, (m, q)."""
         slots: IntArray = np.add.outer(completion, 1 - self.starts)
         np.minimum(slots, self.lengths, out=slots)
         return np.maximum(slots, 0, out=slots)
 
     def multipliers(self, completions: IntArray) -> FloatArray:
-        """Optimal multipliers of the given completions, which increase; duplicates removed."""
+        """Optimal multipliers for these rising completions, falling and without duplicates."""
         # The slope of the first edge that the demand does not take
         # whole is the optimal price of work.
         slots_used = (self.slots_until(completions)[:, self._row] * self._width).cumsum(axis=1)
@@ -110,7 +110,7 @@ class Envelope:
         return distinct
 
     def bounds(self, multipliers: FloatArray) -> FloatArray:
-        """Lower bound on the cost of every completion, the best over `multipliers`; shape (n,)."""
+        """Return lower bounds on the cost of each completion, best of all multipliers; (n,)."""
         price = multipliers[:, None]
         # min_k [C(k) - price * k] of every run; fmin passes over the nan between rows.
         gain = np.fmin.reduceat(self._cost - price * self._count, self._first, axis=1)
@@ -122,7 +122,7 @@ class Envelope:
         return best
 
     def split(self, slots: Slots, utility: FloatArray) -> Split:
-        """The split that `slots` are, and its payoff, in as many slots as `utility` has."""
+        """Make a `Split` of `slots`, with its payoff, in as many slots as `utility` has."""
         counts = slots.per_slot(len(utility))
         completion = int(counts.nonzero()[0][-1])
         run = self.run[: len(counts)]
@@ -131,7 +131,7 @@ class Envelope:
         return Split(float(utility[completion]) - float(costs.sum()), completion, counts)
 
     def relaxed(self, completion: int) -> tuple[Slots, float, int]:
-        """The cheapest work up to `completion` at the costs of the convex envelopes.
+        """Find the cheapest work up to `completion` at the costs of the convex envelopes.
 
         Edges of the envelopes are taken by rising slope as long as they fit into the demand.
         Returns the counts that whole edges add up to; the multiplier, that is the slope of the
@@ -155,7 +155,7 @@ class Envelope:
 
 
 def with_column(array: IntArray, column: tuple[int, ...], at: int) -> IntArray:
-    """`array` and one more column before column `at`; `np.insert` takes far longer."""
+    """Return `array` with `column` inserted before column `at`; `np.insert` takes far longer."""
     wider = np.empty((len(array), array.shape[1] + 1), dtype=np.int64)
     wider[:, :at], wider[:, at], wider[:, at + 1 :] = array[:, :at], column, array[:, at:]
     return wider
@@ -206,7 +206,7 @@ def repair(
     limit: float,
     noise: float,
 ) -> tuple[float, Callable[[], Moves] | None]:
-    """Cheapest moves that add `missing` worker-slots in total, 1 <= missing <= N.
+    """Find the cheapest moves that add `missing` worker-slots in total, 1 <= missing <= N.
 
     `reduced` (G, N + 1) is the reduced cost of each count of workers in a slot of each group, at
     least 0 up to rounding; `count` and `number` (G,) are the workers now in each slot of the group,
@@ -283,7 +283,7 @@ def _distances(step: IntArray, cost: FloatArray, reach: int, within: float) -> l
 
 
 def _path(levels: list[FloatArray], total: int) -> list[int]:
-    """The steps that add up to `total` at the least cost; `levels` is from `_distances`."""
+    """Return the steps that add up to `total` at least cost; `levels` is from `_distances`."""
     reach = len(levels[0]) // 2
     while len(levels) > 1 and levels[-2][reach + total] <= levels[-1][reach + total]:
         levels = levels[:-1]
@@ -301,7 +301,7 @@ def _path(levels: list[FloatArray], total: int) -> list[int]:
 def _assign(
     path: list[int], group: IntArray, step: IntArray, cost: FloatArray, number: IntArray
 ) -> IntArray | None:
-    """For every step of `path` the cheapest move that some slot can still make, or None."""
+    """Find the cheapest move that is left for each step of `path`; None if some step has none."""
     remaining = number.copy()
     chosen = []
     for target in path:
@@ -317,7 +317,7 @@ def _assign(
 
 
 def _joined(costs: FloatArray, size: int, shift: IntArray, price: FloatArray) -> FloatArray:
-    """The least of ``costs[i + shift] + price`` for each i below `size`."""
+    """Return the least of ``costs[i + shift] + price`` for each i below `size`."""
     # Row k of this view are the costs from number k on.
     shifted = np.ndarray((len(costs) - size + 1, size), buffer=costs, strides=2 * costs.strides)
     least = np.full(size, np.inf)
@@ -331,7 +331,7 @@ def _joined(costs: FloatArray, size: int, shift: IntArray, price: FloatArray) ->
 
 @dataclass(frozen=True, slots=True)
 class _Slot:
-    """The moves of a slot, and the least cost of each sum of steps of the slots after it.
+    """Moves of one slot, and the least cost of each sum of steps in all slots after it.
 
     ``after[k]`` is the cost of the sum ``low + k``. Move number `first` is the first of its moves.
     """
@@ -359,7 +359,7 @@ class _Moves:
     least: FloatArray
 
     def within(self, limit: float) -> _Moves:
-        """The moves that can be part of a solution that costs at most `limit`."""
+        """Return the moves that can be part of a solution that costs at most `limit`."""
         lack, reach = self.missing - self.step, len(self.least) // 2
         # Beyond the window no distance is known, and 0 is always a bound.
         ahead = np.where(np.abs(lack) > reach, 0.0, self.least.take(lack + reach, mode="clip"))
@@ -368,7 +368,7 @@ class _Moves:
         return _Moves(group, step, cost, self.number, self.missing, self.least)
 
     def slots(self, limit: float, most_tied: int = 0) -> tuple[list[_Slot], float]:
-        """A dynamic programme over the slots from the last to the first, and the least cost.
+        """Solve a dynamic programme from the last slot to the first; return it and the least cost.
 
         A sum is dropped when its cost plus the least cost of what is still missing is above
         `limit`. Slots of a group that lower no cost are left out. With `most_tied` slots of a
@@ -408,7 +408,7 @@ class _Moves:
         return slots, float(costs[at]) if 0 <= at < len(costs) else np.inf
 
     def earliest(self, limit: float) -> IntArray:
-        """Of the moves that cost at most `limit` those with most workers in the earliest slots."""
+        """Choose moves of cost up to `limit` with most workers in the earliest slots; indices."""
         slots, cost = self.slots(limit, MOST_TIED)
         if cost > limit:  # they need more slots of a group than that
             slots, _ = self.slots(limit)
@@ -427,7 +427,7 @@ class _Moves:
 
 
 def _first_of_equal(moves: _Moves, count: IntArray, limit: float, single: int | None) -> Moves:
-    """Of the moves that cost at most `limit` those with most workers in the earliest slots.
+    """Return the moves of cost up to `limit` that put most workers in the earliest slots.
 
     A slot of the group `single` can take all that is missing at that cost.
     """

@@ -18,7 +18,7 @@ from oasis.online.dp.lagrangian import Envelope, Moves, Slots, Split, repair
 
 
 def costs_of_work(rows: FloatArray, least: int, work: int) -> FloatArray:
-    """Cost of 0, 1, .. worker-slots in a slot with no worker, or with at least `least`.
+    """Return the cost of 0, 1, .. worker-slots in a slot with no or at least `least` workers.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def costs_of_work(rows: FloatArray, least: int, work: int) -> FloatArray:
 
 
 def workers_for(counts: IntArray, least: int, work: int | None) -> IntArray:
-    """Number of workers of each slot that does these worker-slots.
+    """Return the number of workers in each slot that does these worker-slots.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def best_split(
     demand: int,
     at_least: float = -np.inf,
 ) -> Split | None:
-    """Best completion slot and the cheapest work up to it.
+    """Find the best completion slot and the cheapest work up to it.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def best_split(
 
 
 def below(rows: FloatArray, limit: float) -> FloatArray:
-    """The costs, with inf for those above `limit`, which no wanted schedule can contain.
+    """Return `rows` with inf for costs above `limit`, which no wanted schedule can contain.
 
     Prices span many orders of magnitude: in a sum with a very large cost the small ones would be
     lost to rounding.
@@ -140,6 +140,7 @@ def below(rows: FloatArray, limit: float) -> FloatArray:
 def _best(envelope: Envelope, utility: FloatArray, at_least: float) -> Split | None:
     # Alg. 2, l. 4-9 tries every completion in turn. Here each has a ceiling on its payoff, and one
     # is tried only as long as its ceiling says that it may win.
+    """As `best_split`, from the envelope of costs that are all within the limit."""
     worthy = (utility > 0).nonzero()[0]
     n = int(worthy[-1]) + 1 if len(worthy) else 0
     if envelope.earliest >= n:
@@ -181,7 +182,7 @@ def _best(envelope: Envelope, utility: FloatArray, at_least: float) -> Split | N
 
 
 def _probes(first: int, end: int) -> IntArray:
-    """At most `PROBES` of the completions ``first .. end - 1``, evenly spread."""
+    """Return at most `PROBES` of the completions ``first .. end - 1``, evenly spread."""
     if end - first <= PROBES:
         return np.arange(first, end)
     return np.linspace(first, end - 1, PROBES).astype(np.int64)
@@ -190,10 +191,7 @@ def _probes(first: int, end: int) -> IntArray:
 def cheapest(
     envelope: Envelope, completion: int, limit: float, noise: float = 0.0
 ) -> tuple[float, Callable[[], Slots] | None]:
-    """Cheapest work up to `completion`, or None if it costs at least `limit`.
-
-    The first value is the cost of the work, or a lower bound on it, at least `limit`.
-    """
+    """Return cost of the cheapest work up to `completion`, and its slots; or a bound, and None."""
     # DP_COST of Alg. 2 (l. 14-19) by relaxation: the envelopes
     # give a bound, `repair` the exact cost.
     slots, multiplier, missing = envelope.relaxed(completion)
@@ -218,7 +216,7 @@ def cheapest(
 
 
 def _moved(slots: Slots, moves: Callable[[], Moves]) -> Slots:
-    """`slots` after these moves."""
+    """Return `slots` after the moves: one slot of a group each, with its new count."""
     group, count = moves()
     number = slots.number.copy()
     # Each move takes one slot out of its group, and a group may be moved from more than once.
@@ -233,7 +231,7 @@ def _moved(slots: Slots, moves: Callable[[], Moves]) -> Slots:
 def smallest_cost(
     rows: FloatArray, lengths: IntArray, demand: int, noise: float = 0.0
 ) -> Split | None:
-    """The cheapest split that does the work in all the slots; its payoff is minus its cost.
+    """Return the cheapest split that does the work in all slots; its payoff is minus its cost.
 
     Differences of cost up to `noise` do not count.
 
@@ -303,7 +301,7 @@ def falls_after(utility: FloatArray, slot: int) -> bool:
 def first_if_best(
     rows: FloatArray, lengths: IntArray, utility: FloatArray, demand: int
 ) -> Split | None:
-    """The earliest completion, if its payoff exceeds the utility of any later one.
+    """Return the earliest completion if its payoff exceeds the utility of any later one.
 
     The result is that of `best_split` with all slots, to the last bit.
 
@@ -350,6 +348,7 @@ def first_if_best(
 
 
 def _later(utility: FloatArray, slot: int) -> float:
+    """Return the largest utility of a completion after `slot`; 0 if there is none."""
     return float(utility[slot + 1 :].max(initial=0.0))
 
 
@@ -394,11 +393,11 @@ class ChunkSplit:
 
     @property
     def cost(self) -> FloatArray:
-        """Cheapest cost of all the work by the end of each slot, shape (n,); inf if impossible."""
+        """The least cost of all the work by the end of each slot, shape (n,); inf if impossible."""
         return self.value[1:, -1]
 
     def best(self, utility: FloatArray) -> Split | None:
-        """The split of the largest positive payoff, the earliest of equals; None without one."""
+        """Return the split of largest positive payoff, the earliest of equals; else None."""
         payoff = np.where(utility > 0, utility - self.cost, -np.inf)
         # Alg. 2, l. 6-9, with the first of equal payoffs: the earliest completion.
         best = int(payoff.argmax())
@@ -409,22 +408,23 @@ class ChunkSplit:
         return self._split(at, float(payoff[at]))
 
     def cheapest(self) -> Split | None:
-        """The cheapest split, its payoff is minus its cost; None if the work does not fit."""
+        """Return the cheapest split (payoff: minus its cost); None if the work does not fit."""
         cost = float(self.cost[-1])  # never more than that of an earlier completion
         return self._split(len(self.cost) - 1, -cost) if cost < np.inf else None
 
     def smallest_factor(self, utility: FloatArray) -> float | None:
-        """The least x at which x times `utility` pays for the work."""
+        """The least x at which x times `utility` pays for the work; None if none does."""
         reachable = (utility > 0) & (self.cost < np.inf)
         factors = self.cost[reachable] / utility[reachable]
         return float(factors.min()) if factors.size else None
 
     def _split(self, last: int, payoff: float) -> Split:
+        """Make the split that completes by slot `last`, with this payoff."""
         counts = self.counts(last)
         return Split(payoff, int(np.flatnonzero(counts)[-1]), counts)
 
     def counts(self, last: int) -> IntArray:
-        """Worker counts in slots 0..`last` at cost ``cost[last]``, as early as ties allow."""
+        """Workers in slots 0..`last` at cost ``cost[last]``, as early as possible in ties."""
         counts = np.zeros(last + 1, dtype=np.int64)
         work = self.value.shape[1] - 1
         for slot in range(last, -1, -1):

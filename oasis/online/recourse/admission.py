@@ -42,27 +42,24 @@ class AdmissionRule:
         return {"min_utility_fraction": self.min_utility_fraction}
 
     def reset(self, cluster: Cluster, horizon: int, patience: int | None = None) -> None:
-        """Start a run; `horizon` and `patience` are those of `Replanner`."""
+        """Start a new run; `horizon` and `patience` are those of `Replanner`."""
         self._cluster, self._horizon, self._patience = cluster, horizon, patience
 
     def learn(self, job: Job) -> PriceBounds | None:
-        """Record an arriving job; return the prices from its decision on.
-
-        None leaves prices next to nothing: jobs then complete as early as they can.
-        """
+        """Record an arriving job; return prices from its decision on; None: negligible ones."""
         return None
 
     def accepts(self, live: LiveJob, plan: WorkingPlan) -> bool:
-        """Return whether `live`, scheduled in `plan`, gets its promise."""
+        """Return whether `live`, which has a schedule in `plan`, is promised a completion."""
         return True
 
     def accepts_of(self, newcomers: Sequence[LiveJob], plan: WorkingPlan) -> set[int]:
-        """Keys of simultaneous `newcomers` that get a promise; all are scheduled in `plan`."""
+        """Return keys of the simultaneous `newcomers`, all in `plan`, that are promised one."""
         return {live.key for live in newcomers if self.accepts(live, plan)}
 
 
 class AtPrices(AdmissionRule):
-    """OASiS's prices (22), by default those of the last arrivals."""
+    """Admits jobs at OASiS's prices (22), by default those computed from the last arrivals."""
 
     def __init__(
         self, bounds: PriceBounds | None = None, min_utility_fraction: float = DEFAULT_FLOOR

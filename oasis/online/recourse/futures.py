@@ -92,13 +92,13 @@ class SampledFutures(AdmissionRule):
         self._past = [self._template(job) for job in past]
 
     def learn(self, job: Job) -> None:
-        """Record an arriving job; prices stay negligible."""
+        """Record an arriving job; return no prices, so that they stay negligible."""
         if self._learned is None:
             self._known.append((job.arrival, self._template(job)))
         self._arrived += 1
 
     def accepts(self, live: LiveJob, plan: WorkingPlan) -> bool:
-        """Return whether `live` is worth more than its schedule costs the sampled futures."""
+        """Return whether `live` is worth more than jobs of sampled futures lose by its schedule."""
         schedule = live.schedule
         assert schedule is not None
         # A generator of its own for each decision: how many numbers
@@ -126,10 +126,7 @@ class SampledFutures(AdmissionRule):
         return is_gain(total if abs(total) > TIE * utility else 0.0, takes_ties)
 
     def accepts_of(self, newcomers: Sequence[LiveJob], plan: WorkingPlan) -> set[int]:
-        """Keys of the newcomers that at least half of the sampled futures plan (Consensus).
-
-        All newcomers together cost no more plans than one.
-        """
+        """Return keys of newcomers that at least half of the sampled futures plan (Consensus)."""
         if not newcomers:
             return set()
         rng = np.random.default_rng((self._seed, self._arrived))
@@ -152,7 +149,7 @@ class SampledFutures(AdmissionRule):
         return {key for key, count in votes.items() if 2 * count >= sampled}
 
     def rates(self, now: int, end: int) -> FloatArray:
-        """Jobs expected in each of the slots `now`, of which half is over, to ``end - 1``."""
+        """Return arrivals expected in each slot ``now .. end - 1``; half of slot `now` is over."""
         if self._learned is not None:
             rates = self._learned.rates(now, end)
         else:
@@ -163,7 +160,7 @@ class SampledFutures(AdmissionRule):
         return rates
 
     def _future(self, rng: np.random.Generator, plan: WorkingPlan, end: int) -> list[LiveJob]:
-        """Jobs that may arrive until the slot before `end`, the densest first."""
+        """Draw jobs that may arrive before slot `end`; return them, the densest first."""
         known = self._past or [live for _, live in self._known]
         slots = plan.now + np.repeat(
             np.arange(end - plan.now), rng.poisson(self.rates(plan.now, end))
@@ -180,23 +177,24 @@ class SampledFutures(AdmissionRule):
         return sorted(future, key=lambda live: (-plan.density(live), live.key))
 
     def _template(self, job: Job) -> LiveJob:
-        """`job` as if it arrived in slot 0."""
+        """Make a live job of `job` as if it arrived in slot 0, to be copied to other slots."""
         end = self._horizon if self._patience is None else self._patience
         job = replace(job, arrival=0)
         return LiveJob.of(0, job, self._cluster, end, self._grid, self.min_utility_fraction)
 
     def _arriving(self, template: LiveJob, key: int, slot: int) -> LiveJob:
+        """Copy `template` as a job with this key that arrives in `slot`."""
         end = self._horizon if self._patience is None else slot + self._patience
         return template.arriving(key, slot, end)
 
 
 def is_gain(gain: float, takes_ties: bool) -> bool:
-    """Return whether a trade is accepted."""
+    """Return whether `gain` is positive, or 0 if `takes_ties`."""
     return gain > 0 or (takes_ties and gain == 0)
 
 
 def utility_earned(plan: WorkingPlan, future: Sequence[LiveJob]) -> float:
-    """Utility that the jobs of a future earn if inserted in this order; the plan is restored."""
+    """Insert the jobs of `future` in order, sum what they earn, and restore the plan."""
     mark = plan.mark
     total = 0.0
     for live in future:

@@ -81,7 +81,7 @@ class LearnedPrices(Summarised, Unchanging):
     jobs: tuple[Job, ...]
 
     def summary(self) -> tuple[str, Facts]:
-        """Jobs and slots of a day that they were learned from."""
+        """Return the class name, and the jobs and the slots of a day they were learned from."""
         slots = f"{len(self.days)} of {self.slot_seconds:g} s"
         jobs = ("past jobs", str(len(self.jobs)))
         return "LearnedPrices", [
@@ -113,7 +113,7 @@ class LearnedPrices(Summarised, Unchanging):
         return len(self.days)
 
     def rates(self, first: int, end: int) -> FloatArray:
-        """Jobs that arrived in each of the slots ``first .. end - 1``, shape (end - first,).
+        """Mean number of arrivals in each of the slots ``first .. end - 1``, (end - first,).
 
         They are means over the past days of the same slot of the day.
         """
@@ -124,7 +124,7 @@ class LearnedPrices(Summarised, Unchanging):
         return rates
 
     def prices(self, group: TaskGroup, slots: Any) -> FloatArray:
-        """Prices of a group in each of n slots, shape (n, R)."""
+        """Return the prices of a group's resources in each of n slots, shape (n, R)."""
         prices: FloatArray = group.of(self)[np.asarray(slots, dtype=np.int64) % self.slots_per_day]
         return prices
 
@@ -138,7 +138,7 @@ class LearnedPrices(Summarised, Unchanging):
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the content."""
+        """SHA-256 of the prices, as hexadecimal text."""
         content = json.dumps(self.to_dict(), allow_nan=False)
         return hashlib.sha256(content.encode("utf-8")).hexdigest()
 
@@ -207,7 +207,7 @@ class LearnedPrices(Summarised, Unchanging):
 def learned_from(
     prices: LearnedPrices | str | os.PathLike[str] | None, option: str
 ) -> LearnedPrices | None:
-    """Learned prices, read from their file where only that was given; errors name `option`."""
+    """Return learned prices, read from a file if `prices` is a path; errors name `option`."""
     if prices is None or isinstance(prices, LearnedPrices):
         return prices
     with readable(option), located_at(option):
@@ -260,7 +260,7 @@ class AtLearnedPrices(AdmissionRule):
         return rounding.difference(worth, self.cost(live.job, live.schedule)) > 0
 
     def cost(self, job: Job, schedule: Schedule) -> float:
-        """Cost of `schedule` at the learned prices."""
+        """Return what `schedule` of `job` costs at the learned prices."""
         cost = 0.0
         for group in GROUPS:
             rows = group.placed(schedule)

@@ -26,11 +26,12 @@ MANTISSA = 53  # bits of a float
 
 @dataclass(frozen=True, slots=True)
 class GridJob(Job):
-    """A job with demands in multiples of a small power of two per resource."""
+    """A job whose demands are multiples of a small power of two, for each resource."""
 
     original: Job = field(kw_only=True)  # its ratio of bandwidths decides on servers (6)
 
     def ps_needed(self, workers: npt.ArrayLike) -> IntArray:
+        """As for the original job: rounded demands must not ask for more servers."""
         return self.original.ps_needed(workers)
 
 
@@ -50,7 +51,7 @@ def grid_of(cluster: Cluster) -> dict[str, float]:
 
 
 def on_grid(job: Job, grid: Mapping[str, float]) -> GridJob:
-    """`job` with demands rounded up to the grid; a plan that fits there fits in raw units."""
+    """Return `job` with demands rounded up to the grid, so that its plans fit in raw units too."""
     values = {field.name: getattr(job, field.name) for field in fields(Job) if field.init}
     for group in GROUPS:
         demand = group.of(job)
@@ -65,7 +66,7 @@ LEAST_SHARE = 1e-12  # of a job that demands next to nothing: densities stay fin
 
 @dataclass(frozen=True, slots=True)
 class CurrentAllocation:
-    """The allocation of a job before a decision."""
+    """The allocation that a job holds before a decision."""
 
     workers: IntArray  # (n, 2): servers, and how many tasks of the job each has, by server
     ps: IntArray
@@ -73,11 +74,11 @@ class CurrentAllocation:
 
     @property
     def count(self) -> int:
-        """Workers."""
+        """Number of workers."""
         return int(self.workers[:, 1].sum())
 
     def rows(self, slots: IntArray) -> list[IntArray]:
-        """Rows (slot, server, count) of workers and of parameter servers that stay in `slots`."""
+        """Repeat the allocation in `slots`; return rows (slot, server, count) for each group."""
         return [
             np.column_stack([slots.repeat(len(tasks)), np.tile(tasks, (len(slots), 1))])
             for tasks in (self.workers, self.ps)
@@ -114,7 +115,7 @@ class LiveJob:
         min_utility_fraction: float,
         form: int = 0,
     ) -> LiveJob:
-        """A job that has just arrived; its first form has the index `form`."""
+        """Make a job that has just arrived; its first form has the index `form`."""
         seconds, several = cluster.slot_seconds, len(job.in_forms) > 1
         ways = list(enumerate(job.in_forms, form))
         admitted = [(k, one) for k, one in ways if cluster.unmet(one) is None]
@@ -140,11 +141,11 @@ class LiveJob:
 
     @property
     def in_forms(self) -> tuple[LiveJob, ...]:
-        """The job in each form that it may still be planned in; itself if there is one."""
+        """The job in each form in which it may still be planned; only itself if it has one."""
         return self.forms or (self,)
 
     def be_in(self, form: int) -> None:
-        """Enter the form with this index, in which nothing has been done yet."""
+        """Change to the form with this index; the job must not have run."""
         if form != self.form:
             (one,) = [job for job in self.forms if job.form == form]
             self.form, self.job, self.size, self.remaining = form, one.job, one.size, one.remaining
@@ -155,16 +156,16 @@ class LiveJob:
         return self.done > 0
 
     def is_kept(self, now: int) -> bool:
-        """Whether the job must keep its allocation in slot `now`, whatever the plan."""
+        """Whether the job must keep its current allocation in slot `now`, whatever the plan."""
         return self.current is not None and self.current.until > now and self.remaining > 0
 
     @property
     def deadline(self) -> int:
-        """The last slot in which it may complete."""
+        """The last slot in which the job may complete: that of its promise or of any worth."""
         return self.last if self.promise is None else min(self.last, self.promise)
 
     def arriving(self, key: int, slot: int, end: int) -> LiveJob:
-        """A job that arrived in slot 0 and has not run, as one that arrives in `slot`."""
+        """Copy a job of slot 0 to arrive in `slot`; completions from `end` on are worthless."""
         table = self.table[: end - slot]
         counted = np.flatnonzero(table)
         last = slot + int(counted[-1]) if len(counted) else NEVER
@@ -173,11 +174,11 @@ class LiveJob:
         return replace(self, key=key, job=job, table=table, last=last, forms=forms)
 
     def begin(self, now: int) -> int:
-        """The first slot from `now` on in which it may run."""
+        """Return the first slot from `now` on in which the job may run."""
         return max(now, self.job.arrival)
 
     def earliest(self, now: int) -> int:
-        """The first slot in which it could complete on an idle cluster, in any form."""
+        """First slot in which the job could complete on an idle cluster, in any of its forms."""
         if self.forms:
             return min(form.earliest(now) for form in self.forms)
         # At most N_i workers in a slot (3), so that many slots at
@@ -189,7 +190,7 @@ class LiveJob:
         return float(self.table[slot - self.job.arrival])
 
     def latest_worth(self, share: float, slot: int) -> int:
-        """The last slot in which completion is worth at least `share` of its worth in `slot`."""
+        """The last slot in which completion is worth at least `share` of that in `slot`."""
         worth = self.table[slot - self.job.arrival :]
         enough = worth >= share * worth[0] * (1 - TOLERANCE)
         return slot + int(enough.sum()) - 1  # no utility grows with time
@@ -197,7 +198,7 @@ class LiveJob:
     def remaining_work(
         self, now: int, until: int, lift: float = 0.0, work: int | None = None
     ) -> RemainingWork:
-        """A job in one form with its remaining work, or `work`, and `lift` added to its utility."""
+        """Return the rest of a job (or `work`), to complete by `until`, with utility + `lift`."""
         work = self.remaining if work is None else work
         # As in `earliest`: no completion is possible before.
         first = self.begin(now) - 1 - (-work // self.job.chunks)
@@ -208,7 +209,7 @@ class LiveJob:
         return RemainingWork(self.begin(now), work, Completions(first, utility, counted))
 
     def run_until(self, now: int) -> int:
-        """Count the work planned before slot `now` as done; return its worker-slots."""
+        """Count work planned before slot `now` as done; return how many worker-slots."""
         if self.schedule is None or self.schedule.start >= now:
             return 0
         rows = self.schedule.workers
@@ -222,13 +223,13 @@ class LiveJob:
 
 
 def crowded_by(calendar: Calendar, ledger: Ledger, jobs: Iterable[LiveJob]) -> list[LiveJob]:
-    """Close machines as `calendar` says; return the jobs that are planned there."""
+    """Close machines by `calendar`; return the jobs that are planned on closed ones."""
     ledger.close(calendar)
     return [live for live in jobs if live.schedule is not None and ledger.lacks_room(live.schedule)]
 
 
 def dominant_share(job: Job, cluster: Cluster) -> float:
-    """The largest share of a group's resource that one worker, with its part of the PSs, takes."""
+    """The largest share of a resource that one worker takes, with its part of the servers."""
     largest = 0.0
     for group, units in zip(GROUPS, (1.0, job.ps_per_worker), strict=True):
         # One worker brings b_i / B_i of a parameter server with it (6).
@@ -241,7 +242,7 @@ def dominant_share(job: Job, cluster: Cluster) -> float:
 
 @dataclass(slots=True)
 class PromiseRecord:
-    """Counts over one run."""
+    """Counts over one run: jobs given up, broken promises, work done and wasted."""
 
     given_up: list[str] = field(default_factory=list)  # after they had run
     wasted: int = 0  # worker-slots that those had run
@@ -250,7 +251,7 @@ class PromiseRecord:
     cut_short: int = 0  # decisions in which the limit in seconds left rounds undone
 
     def leave(self, live: LiveJob, completed: bool) -> None:
-        """Count a job that is complete or will never run again."""
+        """Count a job that is gone; it was given up unless it is `completed` or never ran."""
         self.done += live.done
         if not completed and live.started:
             self.given_up.append(live.job.id)

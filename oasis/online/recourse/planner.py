@@ -23,13 +23,13 @@ from oasis.online.rejection import Reason
 
 
 def by_density(plan: WorkingPlan, jobs: Iterable[LiveJob]) -> list[LiveJob]:
-    """Sort jobs: promised ones first, then the densest; equals in order of arrival."""
+    """Return jobs sorted: promised ones first, then the densest; equals in order of arrival."""
     # A promise comes before any utility; the key makes the order of equals the same in every run.
     return sorted(jobs, key=lambda live: (live.promise is None, -plan.density(live), live.key))
 
 
 def start_over(plan: WorkingPlan, is_over: Callable[[], bool] = lambda: False) -> bool:
-    """Replan all live jobs in order of density, until `is_over`; undone if that is worse."""
+    """Replan all jobs by density, until `is_over`; undo it if worse; return whether it stays."""
     # Plans that grew job by job favour the jobs that came first; this
     # one does not depend on the order of arrival.
     before, mark = plan.standing, plan.mark
@@ -43,7 +43,7 @@ def start_over(plan: WorkingPlan, is_over: Callable[[], bool] = lambda: False) -
 
 
 def ruin_and_recreate(plan: WorkingPlan, rng: np.random.Generator) -> bool:
-    """Replan some planned jobs and some others in noisy order of density; undone if worse."""
+    """Replan random jobs in noisy order of density; undo it if worse; return if it stays."""
     params = plan.params
     planned, others = plan.movable(), plan.unplanned()
     before, mark = plan.standing, plan.mark
@@ -62,7 +62,7 @@ def ruin_and_recreate(plan: WorkingPlan, rng: np.random.Generator) -> bool:
 
 
 def keep_if_no_worse(plan: WorkingPlan, before: tuple[int, float], mark: int) -> bool:
-    """Undo the changes since `mark` if they made the plan worse; return whether they stay."""
+    """Undo the changes since `mark` if `plan` is now worse than `before`; return if they stay."""
     # Promises kept first, then value. A plan as good is kept,
     # or the search would stay on a plateau.
     if plan.standing >= before:
@@ -72,7 +72,7 @@ def keep_if_no_worse(plan: WorkingPlan, before: tuple[int, float], mark: int) ->
 
 
 def draw(jobs: list[LiveJob], most: int, rng: np.random.Generator) -> list[LiveJob]:
-    """Draw one to `most` of `jobs`."""
+    """Draw at least one and at most `most` of `jobs`; return an empty list if there are none."""
     if not jobs:
         return []
     # One job at least, or the round would change nothing.
@@ -136,7 +136,7 @@ class Replanner:
         return self.plan.now
 
     def advance(self, now: int) -> None:
-        """Let the plan run up to slot `now`, which has not begun."""
+        """Count what is planned before slot `now` as done; jobs that start may get promises."""
         if now <= self.plan.now:
             return
         fresh = [live for live in self.plan.live.values() if not live.started]
@@ -149,7 +149,7 @@ class Replanner:
                     live.promise = ends[live.key]
 
     def extend(self, reach: int) -> None:
-        """Plan waiting jobs in the slots from `reach` on, which have come within reach since."""
+        """Plan waiting jobs again because slots from `reach` on have come within the horizon."""
         plan = self.plan
         # A job that is worth nothing in the new slots finds no more room than it did before.
         waiting = [live for live in plan.unplanned() if live.deadline >= reach]
@@ -164,21 +164,21 @@ class Replanner:
         self.record.done += live.done
 
     def finish(self, key: int) -> None:
-        """Remove a job that is complete, as planned or earlier."""
+        """Remove a job that is complete, as planned or earlier, and count it as completed."""
         live = self.plan.live[key]
         if live.schedule is not None:
             self.plan.remove(live)
         self._drop(live, completed=True)
 
     def revise(self, key: int, remaining: int) -> None:
-        """Set the remaining work of a job; it leaves the plan until `replan`."""
+        """Set the remaining work of a job and take it out of the plan until `replan`."""
         live = self.plan.live[key]
         if live.schedule is not None:
             self.plan.remove(live)
         live.remaining = remaining
 
     def keep_running(self) -> bool:
-        """Move other jobs off the servers of jobs that must stay; return whether a plan changed."""
+        """Replan so that jobs that must stay go on; return whether any plan changed."""
         plan = self.plan
         locked = [live for live in plan.live.values() if live.is_kept(plan.now)]
         late = [live for live in locked if not goes_on(plan, live)]
@@ -197,7 +197,7 @@ class Replanner:
         return True
 
     def set_capacity(self, group: TaskGroup, server: int, holds: bool) -> None:
-        """Lose or restore a server; jobs planned on a lost one leave the plan until `replan`."""
+        """Restore a server if `holds`, else lose it: its jobs leave the plan until `replan`."""
         if not holds:
             # A plan on a lost server is no plan: its jobs look for
             # other places with what they have left.
@@ -211,7 +211,7 @@ class Replanner:
             servers.lose(server)
 
     def plan_around(self, calendar: Calendar) -> bool:
-        """Plan around `calendar`; those planned where it is closed leave until `replan`."""
+        """Close machines by `calendar`; their jobs leave the plan; return whether it is new."""
         plan = self.plan
         if calendar == plan.ledger.calendar:
             return False
@@ -222,7 +222,7 @@ class Replanner:
     def replan(
         self, arrivals: Mapping[int, Job], forms: Mapping[int, int] | None = None
     ) -> dict[int, str]:
-        """Replan all jobs with new ones by key; return rejected and abandoned jobs with reasons."""
+        """Replan with new jobs by key; return reasons of rejected and abandoned jobs by key."""
         begin = perf_counter()
         plan, forms = self.plan, forms or {}
         gone = {key: why for key, job in arrivals.items() if (why := self._unmet(job))}
@@ -250,7 +250,7 @@ class Replanner:
         return gone | self.give_up()
 
     def give_up(self) -> dict[int, str]:
-        """Remove the jobs that can no longer earn anything; return them with reasons."""
+        """Remove jobs that can earn nothing any more; return a reason for each, by key."""
         now = self.plan.now
         hopeless = [live for live in self.plan.unplanned() if live.earliest(now) > live.last]
         for live in hopeless:
@@ -258,7 +258,7 @@ class Replanner:
         return {live.key: LATE for live in hopeless}
 
     def report(self) -> dict[str, Any]:
-        """The record of promises as if the present plan were carried out to its end."""
+        """Return the record of promises as if the present plan were carried out to its end."""
         final = deepcopy(self.record)
         for live in self.plan.live.values():
             final.leave(live, completed=live.schedule is not None)
@@ -266,6 +266,7 @@ class Replanner:
         return final.to_dict()
 
     def _improve(self, begin: float) -> None:
+        """Run rounds of the search, until the limit in seconds since `begin` has passed."""
         self.rounds_done = 0
         rounds = self.params.rounds if self.rounds_given is None else self.rounds_given
         for _ in range(rounds):
@@ -279,15 +280,17 @@ class Replanner:
 
     def _is_late(self, begin: float) -> bool:
         # A decision that is repeated does the recorded rounds, however fast this machine is.
+        """Whether the limit in seconds since `begin` has passed."""
         limit = self._seconds if self.rounds_given is None else None
         return limit is not None and perf_counter() - begin >= limit
 
     def _unmet(self, job: Job) -> str | None:
-        """Return why no machine admits a job, for its first form; None if one does."""
+        """Return why no machine admits any form of `job` (the first); None if one does."""
         unmet = [self._cluster.unmet(form) for form in job.in_forms]
         return f"{Reason.LABELS}: {unmet[0]}" if all(unmet) else None
 
     def _add(self, key: int, job: Job, floor: float, form: int) -> LiveJob:
+        """Make a live job of `job`, whose first form is `form`, and add it to the plan."""
         end = self._horizon if self._patience is None else job.arrival + self._patience
         live = LiveJob.of(key, job, self._cluster, end, self.grid, floor, form)
         self.plan.live[key] = live
@@ -300,7 +303,7 @@ class Replanner:
     def _admit(
         self, arrivals: Mapping[int, Job], forms: Mapping[int, int], rule: AdmissionRule
     ) -> dict[int, str]:
-        """Promise a completion to each job for which there is a schedule that pays."""
+        """Promise a completion to jobs with a schedule that pays; return reasons of refusals."""
         plan = self.plan
         if len(arrivals) > 1 and len(arrivals) * self._servers > ONE_BY_ONE:
             return self._admit_together(arrivals, forms, rule)
@@ -323,12 +326,13 @@ class Replanner:
         return refused
 
     def _promise(self, live: LiveJob, rule: AdmissionRule) -> None:
+        """Promise `live` its planned completion, or the last slot worth the rule's share."""
         assert live.schedule is not None
         planned, share = live.schedule.completion, rule.promise_share
         live.promise = planned if share is None else live.latest_worth(share, planned)
 
     def _refuse(self, live: LiveJob, is_planned: bool) -> str:
-        """Drop a newcomer that has no schedule any more, and return why."""
+        """Remove a newcomer and return why; `is_planned`: it had a schedule until now."""
         self._drop(live, completed=False)
         # A job that would be late on an idle cluster, too, is told that, whatever the rule said.
         if live.earliest(self.plan.now) > live.last:
@@ -338,7 +342,7 @@ class Replanner:
     def _admit_together(
         self, arrivals: Mapping[int, Job], forms: Mapping[int, int], rule: AdmissionRule
     ) -> dict[int, str]:
-        """As `_admit`, for many: the densest choose first, on the same futures."""
+        """As `_admit`, for many jobs: the densest choose first, and one set of futures decides."""
         plan, bounds = self.plan, None
         for job in arrivals.values():
             bounds = rule.learn(job)
@@ -373,10 +377,7 @@ class Replanner:
         return refused
 
     def _make_room(self, newcomer: LiveJob, tries: int) -> tuple[bool, int]:
-        """Plan `newcomer` by moving other jobs within their promises.
-
-        Returns whether that succeeded, and how many sets of jobs were tried.
-        """
+        """Plan `newcomer` by moving others within promises; return success, and tries made."""
         plan = self.plan
         # Not even an idle cluster would do: no promised job needs to move.
         if newcomer.earliest(plan.now) > newcomer.deadline:
@@ -397,7 +398,7 @@ class Replanner:
         return False, tries
 
     def _break_promises(self) -> None:
-        """Release the promises that can no longer be kept, and insert their jobs again."""
+        """Drop and count promises of jobs without a schedule, and plan these jobs without."""
         for live in self.plan.unplanned():
             if live.promise is not None:
                 self.record.broken.append(live.job.id)

@@ -165,7 +165,7 @@ class Recourse(rolling.LivePlanner):
         keep_admitted: bool = False,
         **options: Any,
     ) -> Self:
-        """Recourse on a horizon that rolls, as a service and a cluster need it.
+        """Make a policy on a horizon that rolls, as a service and a cluster need it.
 
         Parameters
         ----------
@@ -207,7 +207,7 @@ class Recourse(rolling.LivePlanner):
         min_utility_fraction: float = DEFAULT_FLOOR,
         **options: Any,
     ) -> Recourse:
-        """Recourse with the exact U and L of `instance`; it admits jobs at OASiS's prices."""
+        """Make a policy that admits jobs at OASiS's prices, with exact U and L of `instance`."""
         expect_instance(instance)
         if commitment == "arrival":
             bounds = PriceBounds.from_instance(instance, min_utility_fraction=min_utility_fraction)
@@ -260,7 +260,7 @@ class Recourse(rolling.LivePlanner):
     # -- deciding ----------------------------------------------------------------------------------
 
     def reset(self, site: Site) -> None:
-        """Begin a new run on `site`."""
+        """Begin a new run on `site`, with an empty plan."""
         if self.lookahead is None and not (site.slotted and site.horizon is not None):
             raise InputError(
                 "", "policy recourse needs slots and a horizon, as an instance has them"
@@ -285,7 +285,7 @@ class Recourse(rolling.LivePlanner):
         self._forget()
 
     def decide(self, view: View) -> Plan:
-        """Follow the plan, and replan where something happened."""
+        """Update the plan for what happened, replan if needed; return changed allocations."""
         planner = self._planner
         planner.rounds_given = self.rounds_given
         broken, reach = len(planner.record.broken), planner.plan.ledger.end
@@ -321,7 +321,7 @@ class Recourse(rolling.LivePlanner):
         return answer
 
     def _pass(self, now: int, finished: list[int]) -> bool:
-        """Advance to this slot, and return whether a job left planned capacity unused."""
+        """Advance to slot `now`, remove finished jobs; return whether one left capacity unused."""
         planner, changed = self._planner, False
         planner.advance(now)
         for index in (*self.withdrawn, *finished):
@@ -340,7 +340,7 @@ class Recourse(rolling.LivePlanner):
         return changed
 
     def _follow_work(self, view: View, planner: Replanner) -> bool:
-        """Revise the remaining work of jobs where it differs; return whether any was revised."""
+        """Update allocations and remaining work of jobs; return whether a plan may be affected."""
         changed = False
         for job in view.jobs():
             live = planner.plan.live.get(job.index)
@@ -363,7 +363,7 @@ class Recourse(rolling.LivePlanner):
         return changed
 
     def _allocation_of(self, allocation: Allocation, until: float) -> CurrentAllocation | None:
-        """Return the allocation of a job, by server of the model."""
+        """Convert an allocation to servers of the model; None if the job does not run."""
         if not allocation.workers:
             return None
         first = len(self._site.machines_for(TaskGroup.WORKER))
@@ -374,7 +374,7 @@ class Recourse(rolling.LivePlanner):
     def _renewed(
         self, view: View, planner: Replanner, forms: dict[int, int]
     ) -> tuple[dict[int, Job], set[int]]:
-        """Return jobs whose patience is over, as arrivals with their rest, and promised jobs."""
+        """Return jobs whose patience is over, as new jobs, and keys of those with promises."""
         assert self.lookahead is not None
         reach, now = rolling.reach_of(self.lookahead), planner.now
         promised = {key for key, live in planner.plan.live.items() if live.promise is not None}
@@ -395,7 +395,7 @@ class Recourse(rolling.LivePlanner):
         return renewed, promised & gone.keys()
 
     def _note(self, view: View, planner: Replanner, gone: Mapping[int, str], broken: int) -> None:
-        """Record arrivals and promises after a decision."""
+        """Record decisions on arrivals, and jobs whose promise was broken in this decision."""
         self._decided = {job.index: self._decision(job.index, job.id, gone) for job in view.arrived}
         fresh = set(planner.record.broken[broken:])
         self.late = {job.index for job in view.jobs() if job.id in fresh} if fresh else set()
@@ -403,7 +403,7 @@ class Recourse(rolling.LivePlanner):
             planner.record = PromiseRecord(cut_short=planner.record.cut_short)
 
     def _decision(self, index: int, job_id: str, gone: Mapping[int, str]) -> Decision:
-        """The decision on a job that has just arrived."""
+        """Return the decision on job `index`, which has just arrived; `gone` has refusals."""
         if index in gone:
             return Decision(job_id, False, reason=gone[index])
         live = self._planner.plan.live[index]
@@ -414,7 +414,7 @@ class Recourse(rolling.LivePlanner):
         return Decision(job_id, True, utility, utility, 0.0, completion, live.schedule)
 
     def _carry_out(self, view: View, planner: Replanner, answer: Plan) -> None:
-        """Add the allocations of this slot, and the slot of the next change, to the answer."""
+        """Add this slot's changed allocations, and when the next change is due, to `answer`."""
         now, next_change = planner.now, None
         for job in view.jobs():
             live = planner.plan.live.get(job.index)
@@ -434,7 +434,7 @@ class Recourse(rolling.LivePlanner):
     # -- looking -----------------------------------------------------------------------------------
 
     def foresee(self, job: Job, now: int) -> Quote:
-        """Return the effects of an arrival of `job` in slot `now`, on it and on the others.
+        """Return what would happen to `job`, and to others, if it arrived in slot `now`.
 
         Nothing changes. With a limit in seconds the decision itself may still be another.
         """
@@ -489,7 +489,7 @@ class Recourse(rolling.LivePlanner):
 
     @classmethod
     def made(cls, making: Mapping[str, Any]) -> Self:
-        """A policy as it was made; the inverse of `making`."""
+        """Make a policy of what `making` returned."""
         options = dict(making)
         steering = {field.name: options.pop(field.name) for field in fields(RecourseParams)}
         for name, kind in (("prices", LearnedPrices), ("bounds", PriceBounds)):

@@ -43,7 +43,7 @@ def admission_rule(
 def rule_name(
     name: RuleName | None, prices: LearnedPrices | None, bounds: PriceBounds | None
 ) -> RuleName:
-    """Return the name of the rule; without a name, that of the default."""
+    """Return `name`, or the default rule for these prices and bounds if it is None."""
     if name is not None:
         return name
     # The most particular thing that was given says which rule is meant.
@@ -53,7 +53,7 @@ def rule_name(
 
 
 def check_unused(**options: object) -> None:
-    """Raise `ValueError` for arguments that matter only where jobs are admitted by a rule."""
+    """Raise `InputError` if an option is given that only matters if jobs are promised something."""
     used = [name for name, value in options.items() if value is not None]
     if used:
         raise InputError(used[0], "only jobs that are promised something are admitted by it")

@@ -24,7 +24,7 @@ LARGE = 64  # servers of a group; with more, this takes longer than the plan, an
 
 
 def kinds_of(cluster: Cluster) -> dict[TaskGroup, IntArray]:
-    """Number the servers of each group: equal ones (amounts, labels) get the same number."""
+    """Number the servers of each group so that equal ones (amounts, labels) have one number."""
     kinds = {}
     for group in GROUPS:
         labels = [server.labels for server in group.servers(cluster) for _ in server.ids]
@@ -58,7 +58,7 @@ def stay(plan: WorkingPlan, kinds: Mapping[TaskGroup, IntArray]) -> None:
 
 
 def goes_on(plan: WorkingPlan, live: LiveJob) -> bool:
-    """Return whether the plan leaves a job as it is until it may change or is complete."""
+    """Return whether the plan keeps a job's allocation until that may change or the job is done."""
     assert live.current is not None
     if live.schedule is None:
         return False
@@ -71,7 +71,7 @@ def goes_on(plan: WorkingPlan, live: LiveJob) -> bool:
 
 
 def in_the_way(plan: WorkingPlan, locked: Iterable[LiveJob]) -> list[LiveJob]:
-    """Movable jobs that are planned, in any slot, on servers that the jobs `locked` hold."""
+    """Return movable jobs that are planned, in any slot, on servers that `locked` jobs hold."""
     blocking: dict[int, LiveJob] = {}
     for group in GROUPS:
         servers = np.concatenate(
@@ -85,14 +85,14 @@ def in_the_way(plan: WorkingPlan, locked: Iterable[LiveJob]) -> list[LiveJob]:
 
 
 def _now(plan: WorkingPlan, live: LiveJob, group: TaskGroup) -> IntArray:
-    """Servers and counts of tasks that are planned in the present slot."""
+    """Servers and task counts (n, 2) that are planned for a job in the present slot."""
     assert live.schedule is not None
     rows = group.placed(live.schedule)
     return rows[: np.searchsorted(rows[:, SLOT], plan.now, side="right"), SERVER:]
 
 
 def _moves(plan: WorkingPlan, live: LiveJob) -> bool:
-    """Return whether the plan changes the allocation of a running job in this slot."""
+    """Return whether the plan changes the allocation of a running job in the present slot."""
     assert live.schedule is not None
     if live.current is None or live.schedule.start > plan.now:
         return False
@@ -104,7 +104,7 @@ def _moves(plan: WorkingPlan, live: LiveJob) -> bool:
 def _relabel(
     plan: WorkingPlan, group: TaskGroup, kinds: IntArray, moving: Iterable[LiveJob]
 ) -> None:
-    """Exchange equal servers of a group in the plan, so that most tasks stay."""
+    """Exchange equal servers of a group in the plan, so that most tasks stay where they are."""
     pairs = {
         live.key: (_now(plan, live, group), group.placed(live.current))
         for live in plan.planned()
@@ -150,7 +150,7 @@ def _relabel(
 def _connected(
     pairs: Mapping[int, tuple[IntArray, IntArray]], keys: Iterable[int], servers: int
 ) -> BoolArray:
-    """Servers of the jobs `keys`, and of all jobs that share servers with them, or with those."""
+    """Mask of servers of the jobs `keys`, and of jobs that share servers with these, and so on."""
     connected, unvisited = np.zeros(servers, dtype=bool), dict(pairs)
     now = set(keys)
     while now:
@@ -166,7 +166,7 @@ def _connected(
 
 
 def _keep_place(plan: WorkingPlan, live: LiveJob) -> bool:
-    """Move tasks of a job in the plan to where it holds them now; return whether any moved."""
+    """Replan tasks of a job to servers where they run now; return whether any was replanned."""
     before = live.schedule
     assert before is not None
     plan.remove(live)
@@ -182,7 +182,7 @@ def _keep_place(plan: WorkingPlan, live: LiveJob) -> bool:
 def _with_most_kept(
     plan: WorkingPlan, live: LiveJob, schedule: Schedule, group: TaskGroup
 ) -> IntArray | None:
-    """Rows of a schedule with more tasks where the job holds them now; None if none can stay."""
+    """Return rows of `schedule` with more tasks on the job's present servers; None if none."""
     assert live.current is not None
     rows, current = group.placed(schedule), dict(group.placed(live.current).tolist())
     slots, starts = np.unique(rows[:, SLOT], return_index=True)
@@ -217,7 +217,7 @@ def _with_most_kept(
 def _most_kept(
     planned: Mapping[int, int], current: Mapping[int, int], room: Mapping[int, int]
 ) -> dict[int, int] | None:
-    """Move planned tasks to servers where the job holds tasks now; None: nothing can move."""
+    """Replan tasks to the job's present servers; return tasks by server, None if none can move."""
     counts = {server: min(count, planned.get(server, 0)) for server, count in current.items()}
     spare = {s: n - counts.get(s, 0) for s, n in planned.items() if n > counts.get(s, 0)}
     chosen = dict(planned)
@@ -236,6 +236,6 @@ def _most_kept(
 
 
 def _with(schedule: Schedule, group: TaskGroup, rows: IntArray) -> Schedule:
-    """The schedule with other rows of one group."""
+    """Return the schedule with the given rows for `group`."""
     workers, ps = ((rows if part is group else part.placed(schedule)) for part in GROUPS)
     return Schedule(schedule.job_id, workers, ps, schedule.form)

@@ -26,7 +26,7 @@ NEXT_TO_NOTHING = 1e-100  # below the rounding error of any utility
 class WorkingPlan:
     """Schedules of live jobs from the present slot on, and the ledger that they are charged to.
 
-    Until `set_prices` they are next to nothing: a job completes and works as early as it can.
+    Until `set_prices`, prices are next to nothing: jobs complete and work as early as they can.
     """
 
     def __init__(
@@ -52,13 +52,13 @@ class WorkingPlan:
     # -- prices ------------------------------------------------------------------------------------
 
     def set_prices(self, bounds: PriceBounds) -> None:
-        """Price resources by `bounds` from now on."""
+        """Price resources by `bounds` from now on, instead of negligible prices."""
         self.bounds = bounds
         for group in GROUPS:
             group.of(self.ledger).reprice(group.of(bounds))
 
     def _lift(self, live: LiveJob) -> float:
-        """An amount above the cost of every schedule of a promised job; 0 for all other jobs."""
+        """Return more than any schedule of a promised job can cost; 0 for other jobs."""
         if self.bounds is None or live.promise is None:
             return 0.0
         lifts = []
@@ -76,20 +76,20 @@ class WorkingPlan:
 
     @property
     def standing(self) -> tuple[int, float]:
-        """Number of promises kept, and value of the plan; plans are compared by it."""
+        """Number of planned jobs with promises, and value of the plan; plans compare by it."""
         # A pair, compared from the left: no utility makes up for a broken promise.
         promised = sum(live.promise is not None for live in self.planned())
         return promised, rounding.key(self.value)
 
     @property
     def value(self) -> float:
-        """Sum of the values of the planned completions."""
+        """Sum of the values of all planned completions."""
         # fsum does not depend on the order: the same jobs give the
         # same value, whatever happened between.
         return math.fsum(live.value for live in self.live.values())
 
     def worth(self, live: LiveJob, completion: int) -> float:
-        """Value of completing `live` in a slot when plans are compared."""
+        """Return what completing `live` in slot `completion` counts when plans are compared."""
         # Giving up a job that has run wastes its work; the bonus is the price of that.
         bonus = 1.0 + self.params.started_bonus if live.started else 1.0
         # A plan far ahead may still be displaced by jobs to come, so it counts for less.
@@ -97,7 +97,7 @@ class WorkingPlan:
         return live.utility_at(completion) * bonus * self.params.discount**ahead
 
     def density(self, live: LiveJob) -> float:
-        """Utility of the earliest possible completion per worker-slot and share of a worker."""
+        """Worth of the earliest possible completion, per worker-slot and share of a worker."""
         densities = []
         for form in live.in_forms:
             first = form.earliest(self.now)
@@ -120,7 +120,7 @@ class WorkingPlan:
         return [live for live in self.live.values() if live.schedule is None and live.remaining]
 
     def using(self, group: TaskGroup, server: int) -> Iterator[LiveJob]:
-        """Jobs that are planned on a server of the group."""
+        """Yield the jobs that are planned on a server of the group."""
         for live in self.planned():
             assert live.schedule is not None
             if (group.placed(live.schedule)[:, SERVER] == server).any():
@@ -129,7 +129,7 @@ class WorkingPlan:
     def room_on(
         self, live: LiveJob, group: TaskGroup, slots: IntArray, servers: IntArray, most: int
     ) -> IntArray:
-        """Tasks of a job, at most `most`, that fit on each of n servers in each slot; (q, n)."""
+        """Tasks of a job, up to `most`, that fit on each of n servers in each slot; (q, n)."""
         demand = as_array(group.of(live.job), self.cluster.resources)
         rows = slots - self.ledger.origin
         return group.of(self.ledger).fits_on(demand, rows, servers, most)
@@ -137,7 +137,7 @@ class WorkingPlan:
     # -- changes -----------------------------------------------------------------------------------
 
     def advance(self, now: int) -> None:
-        """Count everything planned before `now` as done; this cannot be undone."""
+        """Count everything planned before slot `now` as done; this cannot be undone."""
         self._journal.clear()
         self.now = now
         # A fixed horizon keeps its past slots: nothing is planned there any more.
@@ -148,7 +148,7 @@ class WorkingPlan:
             self._value(live)
 
     def insert(self, live: LiveJob) -> bool:
-        """Plan `live` by Algorithm 2 in the free capacity; False if no completion pays."""
+        """Plan `live` by Algorithm 2 in free capacity; return False if no completion pays."""
         schedule = self._find(live)
         if schedule is None:
             return False
@@ -157,7 +157,7 @@ class WorkingPlan:
         return True
 
     def put(self, live: LiveJob, schedule: Schedule) -> None:
-        """Plan `live`, which is not planned, by a schedule that the caller knows to fit."""
+        """Plan `live`, which has no schedule, by `schedule`, which must fit."""
         self._set(live, schedule)
         self._journal.append((live, None))
 
@@ -168,11 +168,11 @@ class WorkingPlan:
 
     @property
     def mark(self) -> int:
-        """A point that `undo` can go back to, until the next `advance` or `keep`."""
+        """A point to which `undo` can return, until the next `advance` or `keep`."""
         return len(self._journal)
 
     def keep(self) -> None:
-        """Make all changes final, so that no state holds them; earlier marks become invalid."""
+        """Forget how to undo changes; earlier marks become invalid."""
         self._journal.clear()
 
     def undo(self, mark: int) -> None:
@@ -184,6 +184,7 @@ class WorkingPlan:
             self._set(live, schedule)
 
     def _set(self, live: LiveJob, schedule: Schedule | None) -> None:
+        """Replace the schedule of `live` in the ledger and update its value; None: no schedule."""
         if live.schedule is not None:
             # The old schedule goes before the new one comes, or the job would compete with itself.
             self.ledger.release(live.job, live.schedule, self.bounds)
@@ -197,6 +198,7 @@ class WorkingPlan:
         live.value = self.worth(live, live.schedule.completion) if live.schedule else 0.0
 
     def _find(self, live: LiveJob) -> Schedule | None:
+        """Return a schedule for `live` in free capacity, in its place if it must stay, or None."""
         current = live.current
         if current is not None and live.is_kept(self.now):
             staying = self._staying(live, current)
@@ -205,7 +207,7 @@ class WorkingPlan:
         return self._search(live, self.now)
 
     def _staying(self, live: LiveJob, current: CurrentAllocation) -> Schedule | None:
-        """Return the schedule that keeps the current allocation for as long as it must."""
+        """Return a schedule that keeps the current allocation as long as it must; else None."""
         if live.begin(self.now) > self.now or live.remaining < 1:
             return None
         count, last = current.count, min(live.deadline, self.ledger.end - 1)
@@ -231,7 +233,7 @@ class WorkingPlan:
         return Schedule(live.job.id, workers, ps, live.form)
 
     def _search(self, live: LiveJob, now: int, work: int | None = None) -> Schedule | None:
-        """Return the best schedule from slot `now` on, for `work` or for all remaining work."""
+        """Return the best schedule from slot `now` on, for `work` or all that is left, or None."""
         # A promised job has its utility lifted above any cost, so that no price makes it unplanned.
         last, lift = min(live.deadline, self.ledger.end - 1), self._lift(live)
         best: tuple[Search, Split] | None = None
@@ -253,7 +255,7 @@ class WorkingPlan:
         return best[0].schedule(best[1]) if best is not None else None
 
     def _earliest(self, search: Search, last: int) -> Split | None:
-        """Return the split that completes first, which is the best one at negligible prices."""
+        """Return the first split to complete, which is best at negligible prices; else None."""
         soonest = search.soonest()
         if soonest is None:
             return None
@@ -269,12 +271,12 @@ class WorkingPlan:
 
 
 def _rank(split: Split) -> tuple[float, int]:
-    """Key to compare splits from the same slot on: payoff, then the earlier completion."""
+    """Return a sort key of splits from one slot on: payoff, then the earlier completion."""
     return rounding.key(split.payoff), -split.completion
 
 
 def prefer_early(ledger: Ledger, growth: float) -> None:
-    """Set prices too low to affect any utility, lower in earlier slots, equal on all servers."""
+    """Set prices too low to affect any utility: lower in earlier slots, equal for all servers."""
     slots = NEXT_TO_NOTHING * (1.0 + growth * np.arange(ledger.horizon))
     for group in GROUPS:
         total = group.capacity(ledger.cluster).sum(axis=0)
