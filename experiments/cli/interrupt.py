@@ -47,7 +47,7 @@ class CtrlC:
 
     @contextmanager
     def raising(self) -> Iterator[None]:
-        """Inside, the first Ctrl-C raises KeyboardInterrupt."""
+        """Let the first Ctrl-C inside raise KeyboardInterrupt."""
         self._raises = True
         try:
             yield

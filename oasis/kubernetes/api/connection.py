@@ -25,7 +25,7 @@ from oasis.model.errors import InputError, OasisError
 
 
 class ApiError(OasisError):
-    """An answer that is no success; its `reason` is a word of the server, such as ``Conflict``."""
+    """The server answered without success; `reason` is its word for that, such as ``Conflict``."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class LostAnswerError(OasisError):
 
 
 class TooLateError(OasisError):
-    """A request that was not made, or not repeated, because its time had run out."""
+    """A request was not made, or not repeated, because its time had run out."""
 
     def __init__(self, method: str, path: str) -> None:
         why = "not sent: the lease, or the time for renewing it, has run out"
@@ -79,7 +79,7 @@ def _advice(message: str, path: str = "", status: int = 0) -> str:
 def parsed_error(
     method: str, path: str, status: int, content: bytes, headers: Mapping[str, Any]
 ) -> ApiError:
-    """The error that an answer is; its body may be a Status object or plain text."""
+    """Return the error of an answer, whose body may be a Status object or plain text."""
     reason, message = "", content.decode("utf-8", "replace").strip()[:300]
     try:
         answer = json.loads(content)
@@ -91,7 +91,7 @@ def parsed_error(
 
 
 def _seconds(value: Any) -> float | None:
-    """Retry-After in seconds; a date is left out, API servers send none."""
+    """Return Retry-After in seconds; None if it is missing or a date, which servers do not send."""
     try:
         return max(0.0, float(value))
     except (TypeError, ValueError):
@@ -144,7 +144,7 @@ def _follow_token(configuration: Any, kubeconfig: str | None, context: str | Non
 
 
 class Connection:
-    """Requests of plain dictionaries."""
+    """Sends requests to an API server; bodies and answers are plain dictionaries."""
 
     def __init__(self, configuration: Any, params: RetryParams | None = None) -> None:
         self.params = params or RetryParams()
@@ -198,7 +198,7 @@ class Connection:
     def request(
         self, method: str, path: str, *, left: Callable[[], float] | None = None, **sent: Any
     ) -> dict[str, Any]:
-        """Make a request, and repeat it after errors that may pass."""
+        """Make a request, repeated after errors that may pass; `left`: seconds until its end."""
         # With `left`, seconds by which an attempt that begins now has to be over, none begins once
         # they are used up. What is `sent` are ``body``, ``query`` and ``content_type``.
         for attempt in range(self.params.attempts):
@@ -229,7 +229,7 @@ class Connection:
         timeout: float,
         on_open: Callable[[], None] = lambda: None,
     ) -> Iterator[dict[str, Any]]:
-        """Events of a watch until the server, or the network, ends it."""
+        """Yield the events of a watch until the server ends it; call `on_open` when it answers."""
         # `on_open` is called once the server has begun to answer, perhaps long before an event.
         response = self._send("GET", path, timeout, query=query)
         try:

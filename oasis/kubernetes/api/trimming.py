@@ -62,7 +62,7 @@ def trimmed_node(node: Mapping[str, Any]) -> Object:
 
 
 def _cut(value: Any, shape: Shape | None) -> Any:
-    """The part of a value that its shape names; empty parts are left out."""
+    """Return the part of a value that its shape names; empty parts are left out."""
     if shape is None:
         return value
     if isinstance(value, list):
@@ -72,7 +72,7 @@ def _cut(value: Any, shape: Shape | None) -> Any:
 
 
 def _metadata(item: Mapping[str, Any]) -> Object:
-    """Names, owners and marks; the keys of the marks, which are the same on all, are kept once."""
+    """Return the metadata that are read; labels and annotations share the texts of their keys."""
     kept = _cut(item["metadata"], METADATA)
     for name in ("labels", "annotations"):
         if kept.get(name):
@@ -85,7 +85,7 @@ def _metadata(item: Mapping[str, Any]) -> Object:
 
 
 def _shortened(meta: Mapping[str, Any]) -> Object:
-    """Metadata with the managers alone, which tell our pods from others that carry our labels."""
+    """Return metadata with the names of managers alone, which tell our pods from copies."""
     if not meta.get("managedFields"):
         return dict(meta)
     managers = {entry.get("manager") or "" for entry in meta["managedFields"]}
