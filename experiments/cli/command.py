@@ -82,7 +82,7 @@ def as_command(command: Command) -> Command:
 
 
 def _option(parameter: inspect.Parameter) -> inspect.Parameter:
-    """Return `parameter` keyword-only; a text in its annotation makes it an option with a help."""
+    """Return `parameter` keyword-only; a text in its annotation makes it an option, as its help."""
     annotation = parameter.annotation
     if (text := mark_of(parameter, str)) is not None:
         marks = annotation.__metadata__

@@ -163,7 +163,7 @@ def comma_list(text: str, name: str) -> list[str]:
 
 
 def numbers(kind: type[Any], what: str, most: float = math.inf) -> Callable[[str], Any]:
-    """Return a function that parses numbers above 0, up to `most`, between commas."""
+    """Return a function that parses numbers above 0, up to `most`; `what`: their name in errors."""
 
     def read(text: str) -> tuple[Any, ...]:
         entries = comma_list(text, "")
@@ -259,7 +259,7 @@ class Limits:
     no_improvement: NoImprovement = None
 
     def given(self) -> dict[str, Any]:
-        """Return the limits as `offline.solve` takes them; a minute if there is no other."""
+        """Return the limits as `offline.solve` takes them; a minute if time and work have none."""
         if self.work_limit is not None and isinstance(self.no_improvement, Duration):
             expected = "expected units of work with --work-limit, got a time"
             raise InputError("--no-improvement", expected)

@@ -1,7 +1,4 @@
-"""The standard streams: text that they cannot encode is escaped, and an error of theirs is named.
-
-No module that is slow to load is needed here: this comes before everything else.
-"""
+"""The standard streams: what they cannot encode is escaped. Imports no module that is slow."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ class Steps:
 def steps_of_existing(
     target: Target, item: Mapping[str, Any], stuck: frozenset[str], steps: Steps
 ) -> list[WantedPod]:
-    """Suspend or resume the object in `steps`; return gated pods if the gang is complete."""
+    """Add a switch of the object to `steps`; return the gated pods of a complete gang, or none."""
     # A gang is never changed while it runs: where the plan asks for another one, all its pods go,
     # and it is resumed when the last one is gone. `stuck` is as in `reconcile`; `steps` is changed.
     # Pods that are ending count as there, because their nodes are not free yet.
@@ -210,7 +210,7 @@ def _prepare(target: Target, stuck: frozenset[str], steps: Steps) -> list[Wanted
 
 
 def _shrink(target: Target, stuck: frozenset[str], steps: Steps, edited: bool) -> None:
-    """Delete, in `steps`, pods that the plan does not name or were `edited`, and stuck gangs."""
+    """Add to `steps` the deletion of pods not planned or `edited`, and of stuck gangs."""
     pod_names = {pod.name for pod in target.wanted}
     uid = target.spec.uid
     hit = any(pod["metadata"]["uid"] in stuck for pod in target.pods.values())
@@ -241,7 +241,7 @@ def _task(pod: Pod) -> int:
 
 
 def _grow(target: Target, steps: Steps) -> list[WantedPod]:
-    """Create missing pods in `steps`; return the gated pods if the gang is complete, else none."""
+    """Add missing pods to `steps`; return the gated pods if the gang is complete, else none."""
     if target.withdrawn or target.spec.uid in steps.withdrawn:
         return []
     pod_names = {pod.name for pod in target.wanted}
@@ -271,7 +271,7 @@ def _place(
     free: Mapping[str, Amounts],
     steps: Steps,
 ) -> None:
-    """Open, in `steps`, the gates of all pods of a gang if all fit; otherwise of none."""
+    """Add to `steps` the opening of all gates of a gang if its pods fit; otherwise of none."""
     for pod in gated:
         if pod.node in nodes:  # where it is not admitted, it would never be bound
             rules = NodeRules.of(target.pods[pod.name]["spec"])

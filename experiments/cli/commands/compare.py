@@ -198,4 +198,5 @@ def _seeds(name: str, chosen: Mapping[str, Any], count: int) -> list[int]:
 def _make(
     name: str, instance: oasis.Instance, chosen: Mapping[str, Any], seed: int | None = None
 ) -> Policy:
+    """Build policy `name` with the options `chosen`; `seed` replaces theirs unless it is None."""
     return entry_of(name).make(instance, chosen if seed is None else {**chosen, SEED: seed})

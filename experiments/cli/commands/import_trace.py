@@ -120,6 +120,7 @@ def _import(
     all_jobs: bool = False,
     beside: Path | None = None,
 ) -> None:
+    """Read a trace, and write it as an instance or as a workload of elastic jobs."""
     # What the user gave stays as it is also with --all: only the rest is chosen to fit.
     fixed = frozenset(arguments) if all_jobs else None
     with naming_flags(options_of(trace.options)):

@@ -93,7 +93,7 @@ def plot(
 
 
 def _problem(data: Any, file: Path | None) -> oasis.Instance | None:
-    """Return the instance of result `data`, its digest checked; None if not needed to draw it."""
+    """Return the instance of result `data`, its digest checked; None to draw without one."""
     from experiments.plotting.files import NEED_INSTANCE, kind_of  # noqa: PLC0415
 
     kind = kind_of(data)

@@ -1,8 +1,4 @@
-"""HTTP to an API server with retries of our own.
-
-The official client finds the server and the credentials. Its own retries are off: it repeats reads
-three times without a word, and what may be repeated is for us to say.
-"""
+"""HTTP to an API server, with retries of our own in place of the official client's."""
 
 from __future__ import annotations
 
@@ -106,11 +102,7 @@ POOL = 32
 
 @dataclass(frozen=True, slots=True)
 class RetryParams:
-    """Settings of repeated requests.
-
-    Each wait is twice the one before, up to the longest, and half of it is random. A server that
-    says how long to wait is obeyed, up to the longest wait.
-    """
+    """Settings of repeated requests: each wait is twice the one before, half of it random."""
 
     attempts: int = 5  # at most
     first_wait: float = 0.05  # seconds, as all the others
@@ -198,7 +190,7 @@ class Connection:
     def request(
         self, method: str, path: str, *, left: Callable[[], float] | None = None, **sent: Any
     ) -> dict[str, Any]:
-        """Make a request, repeated after errors that may pass; `left`: seconds until its end."""
+        """Make a request, and again after errors that may pass; `left` gives seconds for it."""
         # With `left`, seconds by which an attempt that begins now has to be over, none begins once
         # they are used up. What is `sent` are ``body``, ``query`` and ``content_type``.
         for attempt in range(self.params.attempts):
@@ -248,6 +240,7 @@ class Connection:
             response.close()
 
     def _attempt(self, method: str, path: str, timeout: float, **sent: Any) -> dict[str, Any]:
+        """Send a request once; return the answer, or raise the error that it is."""
         begin, status = time.monotonic(), 0
         try:
             response = self._send(method, path, timeout, **sent)

@@ -178,6 +178,7 @@ class Objects:
         sub: str = "",
         body: Any = None,
     ) -> Object:
+        """Write an object with one HTTP method, and return the answer of the API server."""
         meta = item["metadata"]
         return self._request(
             method,

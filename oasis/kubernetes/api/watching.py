@@ -84,7 +84,7 @@ class ObjectStore:
         self._gone: dict[str, int] = {}  # versions of deleted objects by uid, against late answers
 
     def put(self, item: Object) -> bool:
-        """Store `item`; return False if a newer version of it, or its deletion, is known."""
+        """Store `item` and return True; False if a newer version, or its deletion, is known."""
         # An object whose label was removed is gone for a watch by that label, and comes back in a
         # newer version when the label is set again.
         meta, key = item["metadata"], _key(item)
@@ -122,7 +122,7 @@ class ObjectStore:
                 self._items[key] = {**known, "metadata": marked}
 
     def replace(self, items: list[Object], version: int, namespace: str | None = None) -> None:
-        """Store the list of `version`; stored objects that it lacks are removed unless newer."""
+        """Store a list, of all or one `namespace`; remove what it lacks unless newer than it."""
         # The list may be that of one `namespace`: then the others stay as they are.
         keys = {_key(item) for item in items}
         with self._lock:

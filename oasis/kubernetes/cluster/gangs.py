@@ -119,7 +119,7 @@ def of_part(pods: Mapping[str, Object], name: str) -> dict[str, Object]:
 
 
 def _counted(among: Iterable[Hashable]) -> Numbered:
-    """Number the values that are equal from 0 on; return each number, without the name of a pod."""
+    """Return for each value its number among equal ones, from 0 on, and None for a pod's name."""
     numbers: defaultdict[Hashable, Iterator[int]] = defaultdict(count)
     return [(next(numbers[each]), None) for each in among]
 

@@ -84,7 +84,7 @@ def foreign_use(pods: Iterable[Mapping[str, Any]], own: Container[str] = ()) -> 
 
 
 def places_of(nodes: Iterable[Mapping[str, Any]], ps_share: Fraction | None) -> tuple[Place, ...]:
-    """Return machines by name, workers' first; `ps_share` of nodes ``both`` is for servers."""
+    """Return the machines by name, for workers first; `ps_share` splits nodes of role ``both``."""
     # Nodes without the label of a role take no part. `ps_share` is the part of each node with role
     # ``both`` that is for parameter servers; None: such nodes stay whole and take both kinds.
     places: list[Place] = []

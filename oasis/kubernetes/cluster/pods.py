@@ -125,7 +125,7 @@ def tried_pod(spec: JobSpec) -> dict[str, Any]:
 
 
 def opening_patch(pod: Mapping[str, Any], node: str, hostname: str) -> list[dict[str, Any]]:
-    """Return the JSON patch that binds a gated pod to its node and opens its gate."""
+    """Return the JSON patch that opens the gate of a pod and restricts it to `node`."""
     # It tests that the gate is still there, so that it is done once or not at all. The node
     # selector is what people look for. The name of the node, which only an affinity can ask for,
     # lets the scheduler look at this node alone: by a label it tries every node for every pod.

@@ -42,7 +42,7 @@ class Verdicts:
     longest: int = LONGEST  # slots for which one against a node holds, at most
 
     def refuse(self, spec: JobSpec, slot: int, why: str, node: str = ANY) -> None:
-        """Exclude `node` from `slot` on, ANY: every node; if it is excluded already do nothing."""
+        """Exclude `node` (ANY: every node) from `slot` on, unless it is excluded already."""
         generation, times, _, until, _ = self._known.get((spec.uid, node), (0, 0, 0, slot, ""))
         if generation != spec.generation:
             times, until = 0, slot
@@ -51,12 +51,12 @@ class Verdicts:
             self._known[spec.uid, node] = spec.generation, times + 1, slot, until, why
 
     def accept(self, uid: str, node: str = ANY, slot: int | None = None) -> None:
-        """Drop the verdict on `node`, ANY: on every node; with `slot` only if it is over then."""
+        """Drop the verdict on `node` (ANY: every node); with `slot` only if it is over then."""
         if slot is None or self.until(uid, node) <= slot:
             self._known.pop((uid, node), None)
 
     def why(self, spec: JobSpec, slot: int, node: str = ANY, *, runs: bool = False) -> str | None:
-        """Return why `node` is excluded in `slot`, or None; for long if the job `runs` already."""
+        """Return why `node` is excluded in `slot`, or None; verdicts are long if the job `runs`."""
         # For a job that runs elsewhere all verdicts are long: a node that comes back moves it.
         key = spec.uid, node
         generation, _, since, until, why = self._known.get(key, (None, 0, 0, 0, ""))
@@ -204,6 +204,7 @@ def _lasting(node: Object) -> Object:
 
 
 def _with_required(spec: JobSpec, asked: list[Both]) -> JobSpec:
+    """Return the job with the nodes `asked` for in each form as its requirements."""
     if not spec.forms:
         ((worker, ps),) = asked
         job = replace(spec.job, requires=worker, ps_requires=ps)

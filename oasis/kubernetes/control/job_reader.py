@@ -49,7 +49,7 @@ class JobReader:
     def read(
         self, seen: Seen, driver: Driver[JobSpec], now: float, ran: Container[str] = ()
     ) -> dict[str, JobSpec]:
-        """Return valid unfinished jobs by uid, oldest first; `ran`: those that a takeover found."""
+        """Return valid unfinished jobs by uid, oldest first; `ran`: uids live before a takeover."""
         # At a takeover, `ran` are those that ran before.
         specs = {}
         existing = set()

@@ -56,7 +56,7 @@ class Machines:
         return not {*places_of(seen["nodes"], self.settings.ps_share)} <= {*self.places}
 
     def resized(self, seen: Seen, short: Container[str], late: float = -math.inf) -> Machines:
-        """Return these machines at their size now; pods of others shrink only those in `short`."""
+        """Return the machines at their present size; new pods of others count only on `short`."""
         # What pods of others give back counts at once, and what they take only on nodes that were
         # `short` of room for a gang: pods of others come and go all the time, and each time jobs
         # are placed again where a machine is smaller. Pods of ours that were to be gone by the time
@@ -82,7 +82,7 @@ class Machines:
         return replace(self, site=site, foreign=foreign, offers=offers)
 
     def taken(self, machines: Machines, seen: Seen) -> dict[int, str]:
-        """Return by index of each machine that is smaller in `machines` which pod took its room."""
+        """Return by index of each machine smaller in `machines` a sentence on who took room."""
         if machines is self:
             return {}
         takers, mine = {}, uids_of(by_job(seen))
@@ -97,7 +97,7 @@ class Machines:
         return takers
 
     def changing(self, seen: Seen, nodes: set[str], late: float) -> set[str]:
-        """Return those of `nodes` whose room changes by the next slot, as pods end or came."""
+        """Return those of `nodes` whose room is about to change, as pods end or others came."""
         ending = (pod for pod in seen["pods"] if is_ending(pod) and not lingers(pod, late))
         changing = nodes & {pod["spec"].get("nodeName") for pod in ending} if nodes else nodes
         if nodes - changing:

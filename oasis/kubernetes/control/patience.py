@@ -53,7 +53,7 @@ class Patience:
     # -- writes ------------------------------------------------------------------------------------
 
     def wrote(self, asked: Collection[Write], failures: Collection[Failure], now: float) -> None:
-        """Record the writes `asked`; those that were refused are due again later each time."""
+        """Record the writes `asked`; those of them that were refused wait longer each time."""
         failed = [(uid, word, why) for uid, word, why in failures if isinstance(why, str)]
         refused = Counter((uid, word) for uid, word, _ in failed)
         for write, count in Counter(asked).items():
@@ -99,7 +99,7 @@ class Patience:
     # -- pods --------------------------------------------------------------------------------------
 
     def note(self, uid: str, is_whole: bool | None, at: float) -> float | None:
-        """Record whether all is ready, None: it holds nothing; if so return when the wait began."""
+        """Record if all pods are ready, None: there are none; if so return when the wait began."""
         # Return since when that was waited for, once it is.
         wait = self._waits.setdefault(uid, _Wait())
         waited = wait.since if is_whole else None
@@ -234,6 +234,7 @@ def with_at_most(spec: JobSpec, most: int) -> JobSpec:
 
 
 def _fewer(job: Job, most: int) -> dict[str, Any]:
+    """Return the fields of a job that change so that it has the same work for `most` workers."""
     # As where the work is read: the chunks beyond the workers become mini-batches.
     count = max(job.min_workers, min(job.chunks, most))
     share = job.chunks / count

@@ -35,7 +35,7 @@ class Planning:
             self.answered.set_result(outcome)
 
     def start(self, on_end: Callable[[], None], patience: float) -> None:
-        """Ask the policy in a new thread, wait up to `patience` seconds; it calls `on_end`."""
+        """Ask the policy in a thread that calls `on_end`; wait for it up to `patience` seconds."""
         self.answered.add_done_callback(lambda _: on_end())
         # An executor would keep the process until the plan is made.
         threading.Thread(target=self.make, daemon=True).start()

@@ -72,6 +72,7 @@ class Quota:
     def _over_all(
         queues: Mapping[str, Object], used: Used, left: Mapping[str, Mapping[Kind, Fraction]]
     ) -> Amounts:
+        """Return what is left of the resources that all these queues limit, summed over them."""
         # Queues of one cohort borrow the same quota, which counts once.
         cohorts: defaultdict[str, list[str]] = defaultdict(list)
         for name in left:
@@ -92,7 +93,7 @@ class Quota:
         return {name: sum((each[name] for each in totals), NOTHING) for name in covered}
 
     def refusal(self, spec: JobSpec) -> str:
-        """Return why a job has no quota, whatever else is planned; empty if it may have."""
+        """Return why a job exceeds the quota, whatever else is planned; empty if it does not."""
         queue = self._queues.get(spec.uid, "")
         for name, amount in self._free.get(queue, {}).items():
             requested = spec.min_workers * spec.worker_requests.get(name, NOTHING)

@@ -135,7 +135,7 @@ class Reconciler:
             log.error("%s; the machines stay as they were", error)  # noqa: TRY400 (it says it all)
 
     def read_specs(self, seen: Seen, now: float, ran: Container[str] = ()) -> dict[str, JobSpec]:
-        """Return valid unfinished jobs by uid, oldest first; `ran`: those that a takeover found."""
+        """Return valid unfinished jobs by uid, oldest first; `ran`: uids live before a takeover."""
         specs = self.reader.read(seen, self.driver, now, ran)
         job_pods, slot = p.by_job(seen), self.clock.slot(now)
         self.tenants.look(seen.get(names.CLASS_PLURAL, ()))
@@ -158,7 +158,7 @@ class Reconciler:
     # -- slots -------------------------------------------------------------------------------------
 
     def act_on_books(self) -> None:
-        """Set `slot` and `live` to those of the driver, which puts its last plan into force."""
+        """Set `slot` and `live` to those of the driver, as its last plan is in force now."""
         self.slot, self.live = self.driver.slot, self.driver.running()
 
     @property
@@ -193,7 +193,7 @@ class Reconciler:
         return self.planning is None
 
     def _prepare(self, now: float, seen: Seen) -> Planning | None:
-        """Return the planning of the present slot; None if it is planned, or slot 0 is to come."""
+        """Return the planning of the present slot; None if it is planned, or before slot 0."""
         if self._unsaved:  # the last write of the checkpoint failed, and nothing was done since
             self._save()
         slot = self.clock.slot(now)
@@ -308,7 +308,7 @@ class Reconciler:
     def _plannable(
         self, specs: Mapping[str, JobSpec], now: float, job_pods: p.Pods | None = None
     ) -> dict[str, JobSpec]:
-        """Return the jobs to plan, as they count; with `job_pods`, unready ones lose their room."""
+        """Return the jobs that may be planned; with `job_pods`, none whose pods stay unready."""
         # With `job_pods`, the pods by job, those whose pods stay unready lose their room.
         live, plannable = self.driver.by_uid, {}
         for uid, spec in specs.items():
@@ -510,6 +510,7 @@ class Reconciler:
         return True
 
     def _wanted(self, entry: Entry[JobSpec], pods: Mapping[str, Any]) -> tuple[p.WantedPod, ...]:
+        """Return the pods that the allocation of a job asks for; empty if its object is gone."""
         if not entry.spec.is_existing:
             spec = begun_in(entry.spec, entry.form)
             return wanted_of(spec, entry.allocation, self.machines.places, pods)
@@ -575,6 +576,7 @@ class Reconciler:
         return steps
 
     def _target(self, entry: Entry[JobSpec], pods: Mapping[str, Any], seen: Seen) -> Target:
+        """Return a job, its wanted and its existing pods; raise if others switched its object."""
         uid, slot = entry.spec.uid, self.slot
         assert slot is not None
         spec = begun_in(entry.spec, entry.form)
@@ -599,6 +601,7 @@ class Reconciler:
     def _withdraw(
         self, steps: Steps, seen: Seen, job_pods: p.Pods, stuck: Container[str], now: float
     ) -> None:
+        """Record the withdrawn gangs, refused pods and nodes without room that `steps` names."""
         for uid in steps.withdrawn:
             self.metrics.withdrawn.inc()
             self.withdrawn.add(uid)

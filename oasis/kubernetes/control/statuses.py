@@ -111,7 +111,7 @@ class StatusWriter:
 
     @property
     def phase(self) -> str:
-        """Phase of the job."""
+        """Phase of the job, such as Running; Pending at first."""
         return str(self.status.get("phase", "Pending"))
 
     def valid(self, now: float) -> None:
@@ -212,7 +212,7 @@ class StatusWriter:
         self._tell(GATED, "Resumed", message if is_resumed and is_refused else None, now)
 
     def planned(self, overrun: str | None, now: float) -> None:
-        """Record that the job is planned; `overrun` says why it counts as worth nothing."""
+        """Record that the job may be planned; `overrun`: why it is worth nothing, or None."""
         if self.placed in (*KEPT_OUT, NO_JOBSET, TOO_LONG):
             self._unsay(PLACED)
         self._tell(OVERRUN, OVERRUN, overrun, now)

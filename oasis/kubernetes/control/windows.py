@@ -97,7 +97,7 @@ class Windows:
         self.outcomes: dict[str, WindowOutcome] = {}  # what becomes of each, by name
 
     def calendar(self, seen: Seen, machines: Machines, now: float) -> Calendar:
-        """Return when nodes are closed, from the slot at `now` on; log what is wrong with one."""
+        """Return the calendar of closed nodes, from the slot at `now` on; log faulty windows."""
         reserved: list[CalendarEntry] = []
         outcomes: dict[str, WindowOutcome] = {}
         for item in seen.get(WINDOW_PLURAL, ()):

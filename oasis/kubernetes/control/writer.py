@@ -93,11 +93,11 @@ class ClusterWriter:
                 log.error("a status could not be written; tried again", exc_info=error)
 
     def write_windows(self, windows: Iterable[tuple[Mapping[str, Any], list[Any]]]) -> None:
-        """Write conditions on capacity windows; what is refused is asked at the next boundary."""
+        """Write the conditions of capacity windows; refused ones come at the next boundary."""
         self._each(self._write_window, windows)
 
     def _is_told(self, error: ApiError | LostAnswerError) -> bool:
-        """Whether the last error has the same cause, as one is logged once; remember `error`."""
+        """Return whether the error before, which was logged, has the same cause as `error`."""
         before, self._untold = self._untold, error.advice or str(error)
         return before == self._untold
 
@@ -115,6 +115,7 @@ class ClusterWriter:
                 log.warning("%s; what becomes of the window is only in this log", error)
 
     def _try(self, action: Action) -> Failure | None:
+        """Carry out one action; return why it failed, or None if it was done."""
         kind = action_word(action)
         try:
             self._one(action)
@@ -129,6 +130,7 @@ class ClusterWriter:
         return None
 
     def _one(self, action: Action) -> None:
+        """Carry out one action, and put the answer into the store of its kind."""
         # Each answer goes into a store before the watch tells of it:
         # otherwise the next turn would plan the same write once more.
         kind = PODS
@@ -181,6 +183,7 @@ class ClusterWriter:
         return answer
 
     def _write(self, job: StatusWriter) -> Exception | None:
+        """Write one status and its events; return the error, or None if there was none."""
         status = dict(job.status)
         try:
             # The status comes before its events: a takeover goes on from the status, and events are
@@ -210,7 +213,7 @@ class ClusterWriter:
         return None
 
     def _claims(self, job: StatusWriter, meta: dict[str, Any]) -> bool:
-        """Whether the job has no controller or ours; its version goes into `meta`, if known."""
+        """Return whether no other controller has the job; put its known version into `meta`."""
         plural = OASIS_JOBS.plural if job.kind is None else job.kind.where.plural
         store = self._stores.get(plural)
         existing = None if store is None else store.get(meta["namespace"], meta["name"])

@@ -169,7 +169,7 @@ def existing_objects(seen: Seen) -> dict[str, tuple[ExistingKind, Object]]:
 
 
 def status_of(item: Object, kind: ExistingKind | None) -> dict[str, Any]:
-    """Return the status of an OasisJob, of other kinds that in our annotation; or empty."""
+    """Return the status of an OasisJob, or that in the annotation of other kinds; or empty."""
     # Empty if there is none, or if the annotation is not one that we can have written.
     if kind is None:
         return item.get("status") or {}
@@ -195,7 +195,7 @@ def controller_of(item: Object, kind: ExistingKind | None) -> str | None:
 def without_others(
     seen: Mapping[str, list[Any]], controller: str
 ) -> tuple[dict[str, list[Any]], dict[str, tuple[str, str]]]:
-    """Split a snapshot: jobs of `controller` or of none, and names of other jobs by uid."""
+    """Return a snapshot without jobs of other controllers, and name and controller of those."""
     # The latter are, by uid of the job, its name and that of the other controller.
     kept, others = dict(seen), {}
     for plural, kind in ((names.PLURAL, None), *BY_PLURAL.items()):
@@ -381,7 +381,7 @@ def _range(kind: ExistingKind, item: Object, count: int) -> tuple[int, int]:
 
 
 def counts_of(job: Object, workers: int) -> dict[str, int]:
-    """Return the spec fields that give a Job these workers; raise if it cannot be resized."""
+    """Return the spec fields that set the workers of a Job; raise if it cannot be resized."""
     count, completions = job["spec"].get("parallelism", 1), job["spec"].get("completions")
     if is_indexed(job):  # it can be resized if both change together
         if completions != count:

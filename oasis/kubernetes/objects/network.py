@@ -118,6 +118,7 @@ def _torch(network: PodNetwork, gang: Gang, index: int) -> dict[str, str]:
 
 
 def _tf_config(network: PodNetwork, gang: Gang, task: str, index: int) -> dict[str, Any]:
+    """Return TensorFlow's TF_CONFIG of one pod: the hosts of the gang, and which of them it is."""
     workers, ps = (
         [f"{host}:{network.port}" for host in gang.hosts(group)] for group in ("worker", "ps")
     )
@@ -166,6 +167,7 @@ def with_variables(spec: Mapping[str, Any], variables: Iterable[str]) -> dict[st
 
 
 def _reading(container: Mapping[str, Any], refs: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return a container with variables `refs`, but for those that it defines itself."""
     own = list(container.get("env") or ())
     defined = {entry["name"] for entry in own}
     # Ours come first: what its owner writes may refer to them, as in $(OASIS_INDEX).

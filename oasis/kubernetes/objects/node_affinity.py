@@ -43,7 +43,7 @@ class NodeRules:
 
     @classmethod
     def of(cls, pod_spec: Mapping[str, Any]) -> NodeRules:
-        """Read the constraints in a pod spec, which only the API server checks, in a dry run."""
+        """Read the constraints from a pod spec, unchecked: a dry run shows what is wrong."""
         selector = pod_spec.get("nodeSelector") or {}
         tolerations = pod_spec.get("tolerations") or ()
         of_nodes = (pod_spec.get("affinity") or {}).get("nodeAffinity") or {}
@@ -52,7 +52,7 @@ class NodeRules:
         return cls(text, selector, terms, tolerations)
 
     def refusal(self, node: Node) -> str | None:
-        """Return why the scheduler does not admit a pod with these rules to `node`; or None."""
+        """Return why a pod with these rules may not go to `node`; None if it may."""
         taint = next(self.untolerated(node), None)
         if (unmet := self.unmet(node)) or taint is None:
             return unmet
@@ -117,7 +117,7 @@ def _tolerates(toleration: Mapping[str, Any], taint: Mapping[str, Any]) -> bool:
 def narrowed(
     affinity: Mapping[str, Any] | None, asked: list[dict[str, Any]], where: str
 ) -> dict[str, Any]:
-    """Return `affinity` with `asked` added to each term, under its key `where`."""
+    """Return `affinity` with the requirements `asked` added to each term, under its key `where`."""
     result = deepcopy(dict(affinity or {}))
     of_nodes = result["nodeAffinity"] = result.get("nodeAffinity") or {}
     required = of_nodes[REQUIRED] = of_nodes.get(REQUIRED) or {}
@@ -132,7 +132,7 @@ def narrowed(
 
 
 def _integer(value: str | None) -> int | None:
-    """Return a label as an integer of 64 bits; None if it is none, or has underscores."""
+    """Return the integer of 64 bits that a label holds; None if it holds none."""
     if value is None or not INTEGER.fullmatch(value):
         return None
     number = int(value)

@@ -323,7 +323,7 @@ def identity(name: str, uid: str, task: str | None = None) -> dict[str, str]:
 
 
 def _resize(spec: Mapping[str, Any], network: PodNetwork | None, has_ps: bool, ranges: bool) -> str:
-    """Return how the number of pods changes, elastic or restart; raise if it cannot so."""
+    """Return the resize policy, elastic or restart; raise if elastic is impossible."""
     resize: str = spec["resizePolicy"]
     if network is None or resize == "restart":
         return resize
@@ -416,7 +416,7 @@ def parse_work(data: Any, maximum: int, clock: SlotClock, path: str = "work") ->
 
 
 def as_it_was(submission: Submission, spec: JobSpec | None) -> JobSpec:
-    """Return the spec known at submission of a job that is now `spec`; None: it was deleted."""
+    """Return the job as the policy knows it, with pod templates of `spec`; None: it was deleted."""
     # It follows from what a checkpoint has of it, and from the templates of the job as it is now;
     # None if it is gone.
     known: dict[str, Any] = {

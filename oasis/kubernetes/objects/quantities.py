@@ -98,6 +98,7 @@ def requests_of(pod_spec: Mapping[str, Any]) -> Amounts:
 
 @lru_cache(maxsize=4096)
 def _requests(text: str) -> Amounts:
+    """Return the requests of a pod; `text` is JSON of its fields that say them."""
     # Cached by what is read: thousands of pods ask for the same, again and again. A limit without a
     # request counts as the request, as the API server sets it.
     pod_spec, sidecars, peak = json.loads(text), Amounts(), Amounts()

@@ -95,7 +95,7 @@ class Classes:
         return bool(self._known or self.errors)
 
     def find(self, name: str | None, namespace: str) -> UtilityClass | str:
-        """Return the class of this name, by default that of `namespace`; or why there is none."""
+        """Return the class `name`, None: the default of `namespace`; or why there is none."""
         if name is None:
             # Of several defaults the strictest counts, as at admission, where each is asked.
             defaults = [each for each in self._known.values() if each.is_default]
@@ -125,6 +125,7 @@ def with_defaults(seen: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
 
 
 def _filled(item: Any, classes: Classes) -> Any:
+    """Return a job with the utility and the work of its class, where it states none."""
     meta = item["metadata"]
     notes = meta.get("annotations") or {}
     if notes.keys() >= {names.UTILITY, names.WORK}:

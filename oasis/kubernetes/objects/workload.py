@@ -31,7 +31,7 @@ SETTINGS = (
 
 
 def kept(item: Object) -> dict[str, Any]:
-    """Return a Workload to be stored, with the settings of its pod templates as annotations."""
+    """Return a Workload as it is stored: settings of its pod templates become annotations."""
     meta = item["metadata"]
     notes: dict[str, str] = dict(meta.get("annotations") or {})
     for part in reversed(item["spec"]["podSets"]):
@@ -44,7 +44,7 @@ WORKLOADS = ResourceKind(PREFIX, "workloads", kept=kept, optional=True)
 
 
 def read_workloads(seen: Seen, labelled: Iterable[Object]) -> list[Object]:
-    """Return gated Workloads in the shape of jobs with the uids of their owners."""
+    """Return gated Workloads as jobs with the uids of their owners, without `labelled` owners."""
     # A Workload may be made anew, and its owner stays the same. Of one that is `labelled` as ours,
     # too, nothing is done here: two would switch it. There the reader of its kind says so. Those of
     # namespaces that are not watched are seen, for their quota, but not their LocalQueues.
@@ -62,7 +62,7 @@ def read_workloads(seen: Seen, labelled: Iterable[Object]) -> list[Object]:
 
 
 def key_of(meta: Object, name: str = "") -> tuple[str, str]:
-    """Return namespace and name of an object, or of one called `name` in its namespace."""
+    """Return namespace and name of an object, or of `name` in the same namespace, as a key."""
     return meta["namespace"], name or meta["name"]
 
 
@@ -73,7 +73,7 @@ def _is_gated(item: Object) -> bool:
 
 
 def _is_replaced(item: Object) -> bool:
-    """Whether it finished neither well nor badly, as its owner has another Workload."""
+    """Whether a Workload ended neither well nor badly: its owner has another in its place."""
     end = said(item, "Finished")
     return end["status"] == "True" and end["reason"] not in ("Succeeded", "Failed")
 
@@ -86,6 +86,7 @@ def said(item: Object, kind: str) -> Object:
 
 
 def _as_owner(item: Object, owner: Object, queue: Object) -> Object:
+    """Return a Workload in the shape of a job, with its owner's uid and what switching it needs."""
     meta, spec, status = item["metadata"], item["spec"], item.get("status") or {}
     notes = meta.get("annotations") or {}
     gates = [name for name in (notes.get(GATED_BY) or "").split(",") if name]
@@ -131,7 +132,7 @@ def _as_owner(item: Object, owner: Object, queue: Object) -> Object:
 
 
 def left_alone(item: Object) -> str | None:
-    """Return why a Workload is not to be scheduled here now; None if it may, or is none."""
+    """Return why a Workload may not be scheduled here now; None if it may, and for other kinds."""
     return item["spec"].get("alone")  # type: ignore[no-any-return]
 
 
@@ -150,7 +151,7 @@ def preempted(item: Object) -> str | None:
 
 
 def without_quota(item: Object) -> str:
-    """Return why a started Workload has no quota; empty if it has, or is no Workload."""
+    """Return why a started Workload has no quota; empty if it has, and for other kinds."""
     if "alone" not in item["spec"] or item["spec"]["suspend"]:
         return ""
     quota = said(item, "QuotaReserved")
