@@ -31,7 +31,7 @@ Pod = Mapping[str, Any]  # or another object
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """Create a pod, or the Service or the NetworkPolicy that the pods of a job need."""
+    """The action to create a pod, or the Service or the NetworkPolicy that pods of a job need."""
 
     job: str  # uid, as in all of these
     body: Mapping[str, Any]
@@ -39,7 +39,7 @@ class Create:
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """Open the gate of a pod."""
+    """The action to open the gate of a pod, so that it is scheduled."""
 
     job: str
     pod: Pod
@@ -48,7 +48,7 @@ class Open:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Delete a pod."""
+    """The action to delete a pod."""
 
     job: str
     pod: Pod
@@ -57,7 +57,7 @@ class Delete:
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """Suspend an object, so that its controller deletes all its pods, or resume it."""
+    """The action to suspend an object, so that its controller deletes its pods, or to resume it."""
 
     job: str
     found: Mapping[str, Any]
@@ -97,7 +97,7 @@ def described(action: Action) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A job, its wanted pods and its existing pods."""
+    """A job with its wanted pods and its existing pods, which `reconcile` compares."""
 
     spec: JobSpec
     wanted: tuple[WantedPod, ...]  # by the plan, workers first
@@ -112,7 +112,7 @@ class Target:
 
 @dataclass(slots=True)
 class Steps:
-    """Actions in order, deletions first, the others by the uid of their job."""
+    """The actions in order, deletions first; and what keeps jobs from theirs, by uid of the job."""
 
     actions: list[Action] = field(default_factory=list)  # independent of each other
     withdrawn: set[str] = field(default_factory=set)  # whose gang is withdrawn

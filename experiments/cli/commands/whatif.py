@@ -210,7 +210,7 @@ def command(
 def _run(
     executor: Executor, into: Path | None, is_alone: bool, cells: Sequence[Cell]
 ) -> dict[str, CellResult]:
-    """Run the cells and return their records by key, kept in `into`; after Ctrl-C those done."""
+    """Run the cells; return their results by key, recorded in `into`; after Ctrl-C those done."""
     from experiments.sweep import ResultStore  # noqa: PLC0415 (needs an extra)
     from experiments.sweep.executors import Here  # noqa: PLC0415
     from experiments.sweep.run import run_until_interrupted  # noqa: PLC0415

@@ -29,7 +29,7 @@ Seen = Mapping[str, list[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Machines:
-    """The machines at one moment."""
+    """The machines that the policy plans on, and their nodes, as they are at one moment."""
 
     places: tuple[Place, ...]  # from the index of a machine to its node
     site: Site  # as the policy knows them

@@ -225,7 +225,7 @@ def is_indexed(item: Object) -> bool:
 
 
 def ended(item: Object, kind: ExistingKind) -> tuple[bool, str | None]:
-    """Return whether an object is complete, and why it failed; None if it did not fail."""
+    """Return whether an object is complete, and why it failed, or None if it did not fail."""
     complete, failed = kind.ends
     for entry in (item.get("status") or {}).get("conditions") or ():
         if entry["status"] == "True" and entry["type"] == complete:

@@ -68,7 +68,7 @@ class Reach:
     def instance(
         self, seen: Mapping[str, list[Any]], arrived: list[tuple[int, str, JobSpec]], last: int
     ) -> oasis.Instance:
-        """Return the present nodes and the jobs, from the first arrival to slot `last`."""
+        """Return present nodes and the jobs as an instance, from the first arrival to `last`."""
         first = min((slot for slot, _, _ in arrived), default=0)
         nodes, _ = self.objects.list_all(NODES, selector=self.machines.nodes)
         pods = [pod for space in self.spaces for pod in self.objects.list_all(PODS, space)[0]]
