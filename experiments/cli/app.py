@@ -30,10 +30,10 @@ EXPECTED = {
 
 
 class LazyGroup(TyperGroup):
-    """Loads a command when it is named: all together take longer than most of them work."""
+    """A group that imports the module of a command only when the command is named, for speed."""
 
     def load(self, name: str) -> None:
-        """Put the command `name` in the place of its line of the help."""
+        """Import the module of command `name` and replace its line of the help by the command."""
         from experiments.cli.command import CommandGroup  # noqa: PLC0415 (slow, not for the help)
 
         function = name.replace("-", "_")
@@ -46,18 +46,18 @@ class LazyGroup(TyperGroup):
         self.commands[name].name = name
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """As any group does, once the command is loaded."""
+        """Load the command that `args` names, then resolve it as typer does."""
         if type(self.commands.get(args[0])) is _Line:
             self.load(args[0])
         return super().resolve_command(ctx, args)
 
 
 class _Line(TyperCommand):
-    """A command of which only its line of the help is known."""
+    """A command that is not imported yet: only its name and its line of the help are known."""
 
 
 def oasis_command(*names: str) -> LazyGroup:
-    """The command line; those of its commands that are in `names` are loaded."""
+    """Return the `oasis` command group; of its commands only those in `names` are imported."""
     app = typer.Typer(
         name="oasis",
         cls=LazyGroup,
@@ -100,7 +100,7 @@ def _options(
 
 
 def _next_words(context: typer.Context, incomplete: str) -> list[str]:
-    """Names of commands that may follow the words so far."""
+    """Return the names of commands that may follow the words typed so far, for completion."""
     words: list[str] = context.params.get("words") or []
     group: Any = oasis_command(*words[:1])
     for word in words:
@@ -122,7 +122,7 @@ def _help(
 
 
 def run_app(words: list[str], app: LazyGroup | None = None) -> int:
-    """Run the command line; usage errors become `OasisError`, exits become their code."""
+    """Run `words` as a command line and return the exit code; a usage error is an `InputError`."""
     try:
         # Not standalone, or typer would print its own errors and leave.
         code = (app or oasis_command())(words, prog_name="oasis", standalone_mode=False)

@@ -29,7 +29,7 @@ VERBOSE = inspect.Parameter(
 
 
 class CommandGroup(typer.Typer):
-    """Commands of functions, as `as_command` makes them."""
+    """A typer group that turns functions into commands with `as_command`."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(rich_markup_mode="markdown", add_completion=False, **options)
@@ -37,7 +37,7 @@ class CommandGroup(typer.Typer):
     def command(  # type: ignore[override]
         self, name: str | None = None, **options: Any
     ) -> Callable[[Command], Command]:
-        """Decorate a function: it becomes the command `name`."""
+        """Return a decorator that adds a function as command `name` and returns it unchanged."""
         add = super().command(name, **options)
 
         def decorate(command: Command) -> Command:
@@ -48,7 +48,7 @@ class CommandGroup(typer.Typer):
 
 
 def as_command(command: Command) -> Command:
-    """`command` with flags in place of its records, ``--verbose``, and its files checked."""
+    """Return `command` as typer needs it: flags for records, ``--verbose``, files checked."""
     parameters: dict[str, inspect.Parameter] = {}
     makers: dict[str, tuple[Command, list[str]]] = {}  # by parameter, from which flags
     for own in inspect.signature(command, eval_str=True).parameters.values():
@@ -82,7 +82,7 @@ def as_command(command: Command) -> Command:
 
 
 def _option(parameter: inspect.Parameter) -> inspect.Parameter:
-    """`parameter` as typer takes it: an option is marked by its help, and tables of what it is."""
+    """Return `parameter` keyword-only; a text in its annotation makes it an option, as its help."""
     annotation = parameter.annotation
     if (text := mark_of(parameter, str)) is not None:
         marks = annotation.__metadata__

@@ -35,7 +35,7 @@ def print_json(document: Any) -> None:
 
 @cache
 def stderr() -> Console:
-    """The one console of standard error: a live line on it makes room for every message."""
+    """Return the only console of standard error: a live line on it makes room for messages."""
     return Console(stderr=True)
 
 
@@ -61,7 +61,7 @@ def print_notes(notes: Iterable[str]) -> None:
 
 
 def note_missing(missing: Sequence[str]) -> int:
-    """Say which policies an interrupted comparison lacks; the exit code of the command."""
+    """Say which policies an interrupted comparison lacks; return the command's exit code."""
     if not missing:
         return DONE
     note(f"interrupted: without {', '.join(missing)}, which had not ended")
@@ -69,7 +69,7 @@ def note_missing(missing: Sequence[str]) -> int:
 
 
 def headings(*names: str) -> list[tuple[str, bool]]:
-    """Columns of `print_rows`: a heading that begins with ``>`` is one of numbers."""
+    """Return columns for `print_rows`: a heading that begins with ``>`` is one of numbers."""
     return [(name.removeprefix(">"), name.startswith(">")) for name in names]
 
 
@@ -123,7 +123,7 @@ def print_rows(
 
 
 def _width(table: Sequence[Sequence[str]], is_whole: Sequence[bool]) -> int:
-    """The least width of the first columns of a table, of which some are not wrapped."""
+    """Return the least width of the first columns; those that are `is_whole` are not wrapped."""
     width = GAP * (len(is_whole) - 1)
     for whole, column in zip(is_whole, zip(*table, strict=True), strict=False):
         parts = "\n".join(column).splitlines() if whole else " ".join(column).split()
@@ -138,7 +138,7 @@ def _write(text: str) -> None:
 
 
 def printable(text: str) -> str:
-    """`text` without what would move the cursor or cannot be shown, which is escaped."""
+    """Return `text` in which what would move the cursor or cannot be shown is escaped."""
     shown = text if text.isprintable() else "".join(map(_printable, text))
     return encodable(shown)
 
@@ -152,7 +152,7 @@ def _printable(character: str) -> str:
 
 @contextmanager
 def logging_to_stderr() -> Iterator[None]:
-    """Inside, all that the packages log is a line on standard error, with the seconds so far."""
+    """Print what the packages log inside on standard error, with the seconds so far."""
     handler = _Notes()
     # The levels come back at the end: a test, or a notebook, may run several commands.
     former = {name: logging.getLogger(name).level for name in LOGGERS}
@@ -168,7 +168,7 @@ def logging_to_stderr() -> Iterator[None]:
 
 
 class _Notes(logging.Handler):
-    """Hands lines to the console that live lines and progress bars are on."""
+    """A log handler that prints above live lines and progress bars."""
 
     def emit(self, record: logging.LogRecord) -> None:
         try:

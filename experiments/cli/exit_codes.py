@@ -9,8 +9,8 @@ INTERRUPTED = 130  # Ctrl-C, without a result
 
 
 class ReaderGoneError(Exception):
-    """Whoever reads standard output has closed it; no `OSError`, which typer would handle."""
+    """The reader of standard output has closed it; no `OSError`, which typer would handle."""
 
 
 class InterruptedWorkError(Exception):
-    """Ctrl-C ended a command that says more about it; typer would swallow KeyboardInterrupt."""
+    """Ctrl-C ended a command, as the message says; typer would swallow KeyboardInterrupt."""

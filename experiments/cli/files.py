@@ -71,13 +71,13 @@ def is_stdout(path: Path | None) -> bool:
 
 
 def mark_of(parameter: inspect.Parameter, kind: type[T]) -> T | None:
-    """The mark of this kind that a parameter has; None if it has none."""
+    """Return the mark of type `kind` in a parameter's annotation; None if there is none."""
     marks = getattr(parameter.annotation, "__metadata__", ())
     return next((mark for mark in marks if isinstance(mark, kind)), None)
 
 
 def spelling(parameter: inspect.Parameter) -> str:
-    """How users know a parameter: by its flag, or by what the help calls the argument."""
+    """Return how users know a parameter: by its flag, or by what the help calls the argument."""
     info = next(iter(getattr(parameter.annotation, "__metadata__", ())), None)
     if isinstance(info, ArgumentInfo):
         return str(info.metavar or parameter.name.upper())
@@ -92,7 +92,7 @@ _outputs: ContextVar[Mapping[Hashable, tuple[str, str]]] = ContextVar("outputs")
 
 
 def reading(path: Path) -> Path:
-    """`path`, which a file that the user gave may have named, if it is no output of the command."""
+    """Return `path`, which is to be read; raise if it is an output of the command."""
     if (output := _outputs.get({}).get(_identity(path))) is not None:
         raise _overwrites(*output, str(path))
     return path
@@ -100,7 +100,7 @@ def reading(path: Path) -> Path:
 
 @contextmanager
 def reserved(parameters: Mapping[str, inspect.Parameter], arguments: Given) -> Iterator[None]:
-    """Inside, no input of a command may be one of its outputs, which all can be written."""
+    """Check that all outputs can be written; inside, `reading` one of them raises an error."""
     former = _outputs.set(_reserved(parameters, arguments))
     try:
         yield
@@ -111,7 +111,7 @@ def reserved(parameters: Mapping[str, inspect.Parameter], arguments: Given) -> I
 def _reserved(
     parameters: Mapping[str, inspect.Parameter], arguments: Given
 ) -> dict[Hashable, tuple[str, str]]:
-    """The outputs of a command, each checked: it can be written, and costs no other file."""
+    """Return the outputs of a command by file; raise if one is unwritable, double or an input."""
     outputs: dict[Hashable, tuple[str, str]] = {}
     for name, parameter in parameters.items():
         if (mark := mark_of(parameter, Written)) is None:
@@ -153,7 +153,7 @@ def _check(flag: str, path: Path, kind: Written) -> None:
 
 
 def _words(value: Any) -> Iterator[Path]:
-    """Paths that a value may name: ``P.OPTION=FILE``, ``FILE.py:NAME``, with commas between."""
+    """Yield paths that a value may name: ``P.OPTION=FILE``, ``FILE.py:NAME``, also with commas."""
     for each in value if isinstance(value, list | tuple) else [value]:
         if isinstance(each, Path):
             yield each
@@ -166,7 +166,7 @@ def _words(value: Any) -> Iterator[Path]:
 
 
 def _identity(path: Path) -> Hashable | None:
-    """A key that is equal for all names of one regular file; None for pipes and devices."""
+    """Return a key that is equal for all names of one regular file; None for pipes and devices."""
     if os.path.exists(path):
         return _status_key(path)
     real = Path(os.path.realpath(path))
@@ -175,7 +175,7 @@ def _identity(path: Path) -> Hashable | None:
 
 
 def _status_key(path: Path | int) -> Hashable | None:
-    """Device and number of a regular file; None for anything else."""
+    """Return device and number of a regular file; None for anything else."""
     try:
         status = os.stat(path)
     except (OSError, ValueError):

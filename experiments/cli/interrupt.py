@@ -1,7 +1,4 @@
-"""Ctrl-C: the first ends the solve with what it has proved by then, the second the program.
-
-SIGTERM, which batch systems and service managers send, is taken for a Ctrl-C everywhere.
-"""
+"""Ctrl-C or SIGTERM: the first ends a solve with what it has proved, the second the program."""
 
 from __future__ import annotations
 
@@ -47,7 +44,7 @@ class CtrlC:
 
     @contextmanager
     def raising(self) -> Iterator[None]:
-        """Inside, the first Ctrl-C raises KeyboardInterrupt."""
+        """Let the first Ctrl-C inside raise KeyboardInterrupt."""
         self._raises = True
         try:
             yield

@@ -70,7 +70,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _leave(code: int) -> NoReturn:
-    """End the process, even if Ctrl-C left HiGHS running (`oasis.solvers.highs`)."""
+    """End the process with `code`, even if Ctrl-C left HiGHS running (`oasis.solvers.highs`)."""
     if any(thread.name == "HiGHS" for thread in threading.enumerate()):
         # its next call of Python would come while the interpreter is being taken down
         sys.stdout.flush()
@@ -80,7 +80,7 @@ def _leave(code: int) -> NoReturn:
 
 
 def _bug(error: Exception, *, is_verbose: bool) -> int:
-    """Report a fault of the program, with the traceback on request."""
+    """Report a fault of the program, with its traceback if `is_verbose`; return the exit code."""
     if is_verbose:
         _show(error)
     more = "" if is_verbose else "; run again with --verbose for the traceback"
@@ -93,7 +93,7 @@ def _show(error: BaseException) -> None:
 
 
 def _fail(message: str, code: int = codes.BAD_INPUT) -> int:
-    """Print one line on standard error; what a terminal would obey is escaped."""
+    """Print one line on standard error, control characters escaped; return the exit code `code`."""
     # One line, whatever the message holds: scripts read it.
     line = " ".join(message.split())
     shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in line)

@@ -45,13 +45,13 @@ from oasis.workloads.presets import MACHINES
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """Marks a parameter that holds those of these options that were given, each by its flag."""
+    """Marks a parameter that is a dict of those `options` that were given, each by its flag."""
 
     options: Mapping[str, Option]
     panel: Callable[[str], str | None] = lambda _: None  # the heading of the help for an option
 
     def given(self, **values: Any) -> dict[str, Any]:
-        """What the user gave, of the values of all flags."""
+        """Return the options that the user gave, out of the `values` of all flags."""
         return {
             name: not values[name] if option.denial else values[name]
             for name, option in self.options.items()
@@ -59,7 +59,7 @@ class Flags:
         }
 
     def parameter(self, option: Option) -> inspect.Parameter:
-        """The parameter from which typer makes the flag of an option."""
+        """Return the parameter from which typer makes the flag of an option."""
         kind = without_none(option.kind)
         name, text, default = flag(option.name), option.help, option.default
         if option.denial:
@@ -84,7 +84,7 @@ class Flags:
 
 
 def read_by(read: Callable[[str], Any], metavar: str) -> dict[str, Any]:
-    """How an option reads its text, so that typer names the flag in front of what was expected."""
+    """Return what typer needs to parse a text with `read`; its errors then name the flag."""
 
     def parse(text: str) -> Any:
         try:
@@ -98,7 +98,7 @@ def read_by(read: Callable[[str], Any], metavar: str) -> dict[str, Any]:
 def among(
     values: Iterable[str] | Callable[[], Iterable[str]], *, commas: bool = False
 ) -> Callable[[str], list[str]]:
-    """What completes a value to one of `values`, also behind a comma where there may be several."""
+    """Return a function that completes a text to `values`; with `commas` also behind a comma."""
 
     def complete(incomplete: str) -> list[str]:
         before, comma, begun = incomplete.rpartition(",") if commas else ("", "", incomplete)
@@ -130,19 +130,19 @@ TRACE_PANELS = {
 
 
 def trace_panel(name: str) -> str:
-    """The heading of the help under which an option of a trace stands."""
+    """Return the heading of the help under which an option of a trace stands."""
     panels = (panel for panel, names in TRACE_PANELS.items() if name in names.split())
     return next(panels, READING_PANEL)
 
 
 def flag(name: str) -> str:
-    """Spelling of a Python name on the command line."""
+    """Return the flag of a Python name: ``--max-jobs`` of ``max_jobs``."""
     return f"--{name.replace('_', '-')}"
 
 
 @contextmanager
 def naming_flags(names: Mapping[str, Any] | tuple[str, ...], **other: str) -> Iterator[None]:
-    """Inside, errors about parameters of these `names`, or of `other` ones, name their flags."""
+    """Make errors about parameters in `names` name their flags; `other` gives flags by name."""
     flags = {name: flag(name) for name in names} | other
     try:
         yield
@@ -152,7 +152,7 @@ def naming_flags(names: Mapping[str, Any] | tuple[str, ...], **other: str) -> It
 
 
 def comma_list(text: str, name: str) -> list[str]:
-    """Entries with commas between, each once; `name` is the flag, for messages."""
+    """Return the entries between commas; raise if one is repeated. `name`: flag for messages."""
     entries = [entry.strip() for entry in text.split(",")]
     if "" in entries:
         raise InputError(name, "expected entries with commas between", text)
@@ -163,7 +163,7 @@ def comma_list(text: str, name: str) -> list[str]:
 
 
 def numbers(kind: type[Any], what: str, most: float = math.inf) -> Callable[[str], Any]:
-    """A reader of different numbers above 0, and up to `most`, with commas between."""
+    """Return a function that parses numbers above 0, up to `most`; `what`: their name in errors."""
 
     def read(text: str) -> tuple[Any, ...]:
         entries = comma_list(text, "")
@@ -185,7 +185,7 @@ def _methods() -> Iterable[str]:
 
 
 def known_method(name: str) -> str:
-    """`name` if it is an offline method: said before the work, not after it."""
+    """Return `name` if it is an offline method; otherwise raise, before any work is done."""
     return name if name == AUTO else choice(name, _methods(), "--method")
 
 
@@ -196,14 +196,14 @@ def is_given(context: typer.Context, name: str) -> bool:
 
 
 def refuse_given(context: typer.Context, names: Iterable[str], why: str) -> None:
-    """Refuse options, by their parameters, that were given though they have no effect here."""
+    """Raise an error with text `why` if the user gave one of these parameters."""
     for name in names:
         if is_given(context, name):
             raise InputError(flag(name), why)
 
 
 def check_style(name: str | None) -> str | None:
-    """`name` if it is a style: said before the work, not after it."""
+    """Return `name` if it is a style of pictures; otherwise raise, before any work is done."""
     if name is not None:
         from experiments.plotting.canvas import read_style  # noqa: PLC0415 (needs an extra)
 
@@ -251,7 +251,7 @@ Method = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What ends an offline solve."""
+    """Flags for what ends an offline solve."""
 
     time_limit: TimeLimit = None
     work_limit: WorkLimit = None
@@ -259,7 +259,7 @@ class Limits:
     no_improvement: NoImprovement = None
 
     def given(self) -> dict[str, Any]:
-        """As `offline.solve` takes them; a minute if the user gave no limit."""
+        """Return the limits as `offline.solve` takes them; a minute if time and work have none."""
         if self.work_limit is not None and isinstance(self.no_improvement, Duration):
             expected = "expected units of work with --work-limit, got a time"
             raise InputError("--no-improvement", expected)
@@ -272,7 +272,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Solving(Limits):
-    """How an instance is solved offline."""
+    """Flags for how an instance is solved offline."""
 
     solver_seed: SolverSeed = 0
     method: Method = AUTO
@@ -283,7 +283,7 @@ OasisFlags = Annotated[dict[str, Any], Flags(options_of(OasisOptions))]
 
 @dataclass(frozen=True, slots=True)
 class Workers:
-    """Where many runs take place."""
+    """Flags for where many runs take place."""
 
     processes: Annotated[
         int | None,
@@ -342,7 +342,7 @@ Chosen = dict[str, dict[str, Any]]
 
 
 def known_policy(name: str, option: str, among: Sequence[str] = tuple(POLICIES)) -> str:
-    """`name` if it is a policy, or ``module:Name``."""
+    """Return the name of a policy in `among`, or ``module:Name``; errors name flag `option`."""
     with located_at(option):
         try:
             return entry_of(name, among).name
@@ -353,14 +353,14 @@ def known_policy(name: str, option: str, among: Sequence[str] = tuple(POLICIES))
 
 
 def known_policies(text: str, option: str, among: Sequence[str] = tuple(POLICIES)) -> list[str]:
-    """Names of policies that are given with commas between, each once."""
+    """Return the names of policies in a text with commas; raise if one is repeated."""
     names = [known_policy(name, option, among) for name in comma_list(text, option)]
     # Once more, because fifo and FIFO are two entries and one policy.
     return comma_list(",".join(names), option)
 
 
 def policies_of(known: Sequence[str]) -> dict[str, Any]:
-    """How an option reads several of the `known` policies."""
+    """Return what typer needs to parse and complete a list of the `known` policies."""
     read = read_by(lambda text: tuple(known_policies(text, "", known)), "NAME,...")
     return read | {"autocompletion": among((*known, *INSTALLED), commas=True)}
 
@@ -373,7 +373,7 @@ APolicy = Annotated[
 
 
 def method_params(method: str, assignments: Sequence[str] | None) -> dict[str, Any] | None:
-    """Parameters of an offline method from ``--set METHOD.NAME=VALUE``; a value is JSON or text."""
+    """Return what ``--set METHOD.NAME=VALUE`` sets, values as JSON or text; None if nothing."""
     from offline.solve import params_of  # noqa: PLC0415 (needs an extra)
 
     params: dict[str, Any] = {}
@@ -414,7 +414,7 @@ def choose_options(
     oasis: Mapping[str, Any] | None = None,
     shared: Mapping[str, Any] | None = None,
 ) -> Chosen:
-    """Options that were set by policy: by ``--set``, flags of OASiS alone, or those of `SHARED`."""
+    """Return by policy the options set with ``--set``, by flags of OASiS, or `shared` ones."""
     options = {name: entry_of(name).options for name in names}
     # how the user spells each option, for errors
     spelled = {n: {"": f"{SET} {n}", **{o: f"{SET} {n}.{o}" for o in options[n]}} for n in names}
@@ -453,7 +453,7 @@ def choose_options(
 
 
 def _assigned(text: str, options: Mapping[str, Mapping[str, Option]]) -> tuple[str, str]:
-    """The policy and the option of ``POLICY.OPTION=VALUE``."""
+    """Return policy and option of ``POLICY.OPTION=VALUE``; raise if one is unknown."""
     place, equals, _ = text.partition("=")
     owner, dot, name = place.strip().rpartition(".")
     if not (equals and dot and owner and name):

@@ -34,7 +34,7 @@ Show = Callable[..., None]  # of a text, and of how many steps are done of how m
 
 
 class _Patient(Progress):
-    """Shows nothing in the first two seconds."""
+    """A progress display that shows nothing in the first two seconds."""
 
     def __init__(self, *columns: ProgressColumn, **options: Any) -> None:
         self.began = monotonic()
@@ -49,7 +49,7 @@ class _Patient(Progress):
 def progress(
     first: float = STEP_SECONDS, least: float = STEP_SECONDS, *, is_counted: bool = True
 ) -> Iterator[Show]:
-    """Callback that shows a text, with a bar where steps are counted, or else with a clock."""
+    """Yield a function that shows a text, with a bar if steps are counted, else with a clock."""
     console, began, due, shown, task = stderr(), monotonic(), first, "", None
     # On a narrow terminal the text is wrapped, not cut.
     text = "{task.description}" if is_counted else f"{CLOCK}{{task.description}}"
@@ -85,7 +85,7 @@ def progress(
 
 @contextmanager
 def counter(what: str, total: int) -> Iterator[Callable[..., None]]:
-    """Callback that advances a bar on a terminal, and may say what is being done."""
+    """Yield a function that counts a step on a bar, and may show what is being done."""
     done, step = 0, max(1, total // STEPS)  # moving the bar must not cost what it shows
 
     def advance(doing: str = "") -> None:
@@ -100,7 +100,7 @@ def counter(what: str, total: int) -> Iterator[Callable[..., None]]:
 
 @contextmanager
 def solver_progress(check: Callable[[], None]) -> Iterator[Callable[[SolveProgress], None]]:
-    """Callback that shows how a solve goes; it calls `check` first, which may raise to end it."""
+    """Yield a function that shows how a solve goes; it calls `check`, which may raise to end it."""
     with progress(PATIENCE_SECONDS, LOG_SECONDS, is_counted=False) as show:
 
         def take(news: SolveProgress) -> None:
@@ -111,7 +111,7 @@ def solver_progress(check: Callable[[], None]) -> Iterator[Callable[[SolveProgre
 
 
 def describe(news: SolveProgress) -> str:
-    """One line: phase, incumbent, bound and gap."""
+    """Return phase, incumbent, bound and gap of a solve in one line."""
     return (
         f"{news.phase or 'solving'}: incumbent {number(news.incumbent)}, "
         f"bound {number(news.bound)}, gap {percent(news.gap)}"

@@ -38,7 +38,7 @@ GLYPH = re.compile(r"Glyph (\d+) .* missing from ", re.DOTALL)  # as matplotlib 
 
 
 def read_document(path: Path) -> Any:
-    """Read the JSON document of a result; errors name the file, or what it is instead."""
+    """Read the JSON document of a result; errors name the file, or the kind of file that it is."""
     with located_at(source=path):
         return read_json(reading(path), RESULTS, "a result")
 
@@ -67,7 +67,7 @@ def read_job(path: Path) -> oasis.Job:
 
 
 def read_recipe(path: Path) -> Recipe:
-    """Read from a result of ``oasis run`` how to make it again."""
+    """Read from a result of ``oasis run`` how to repeat the run."""
     with located_at(source=path):
         return Recipe.of(read_json(path, ("run",), "a result of oasis run"))
 
@@ -94,7 +94,7 @@ def write_picture(draw: Callable[[], Figure], output: Path, style: str | None = 
 
 @contextmanager
 def drawing(style: str | None) -> Iterator[None]:
-    """Inside, pictures have this style; what their font lacks makes one line, not many warnings."""
+    """Draw pictures in this style inside; report all characters that their font lacks at once."""
     with pages().drawing_style(style), warnings.catch_warnings(record=True) as caught:
         warnings.filterwarnings("always", "Glyph ")
         yield
@@ -124,7 +124,7 @@ def write_page(page: str, output: Path) -> None:
 
 
 def hand_out(page: str, output: Path | None, what: str) -> None:
-    """Print a text, or write it to the requested file, and say what was written."""
+    """Print a text, or write it to file `output` and report that; `what` describes the text."""
     write_page(page, output or Path("-"))
     if output is not None and not is_stdout(output):
         console.note(f"wrote {output}: {what}")
@@ -132,7 +132,7 @@ def hand_out(page: str, output: Path | None, what: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """Destinations of a result, in files and on standard output; it tells the command too."""
+    """Where a result goes, files and standard output; the command line is added to it."""
 
     context: typer.Context
     output: ResultFile = None
@@ -172,7 +172,7 @@ def deliver(
     output: Path | None = None,
     picture: Callable[[], None] | None = None,
 ) -> None:
-    """Print a result and write it to the requested file, and its picture, if there is one."""
+    """Write a result and its picture to the requested files; print it with `show` or as JSON."""
     plain = document() if (output is not None or as_json) and callable(document) else document
     failures: list[str] = []
     writes = [] if picture is None else [picture]
@@ -195,7 +195,7 @@ def deliver(
 
 
 def pages() -> Any:
-    """What draws the pages of results; loaded when a picture is wanted."""
+    """Return the plotting package, which is imported only when a picture is wanted."""
     from experiments import plotting  # noqa: PLC0415 (needs an extra)
 
     return plotting
@@ -204,7 +204,7 @@ def pages() -> Any:
 def deliver_comparison(
     comparison: Comparison, document: dict[str, Any], title: str, delivery: Delivery
 ) -> int:
-    """Print a comparison and write the requested files; the exit code of the command."""
+    """Print a comparison and write the requested files; return the exit code of the command."""
 
     def show() -> None:
         columns, rows = comparison_table(comparison)
@@ -223,7 +223,7 @@ NOT_AGAIN = ("as_json", "output", "plot", "style", "verbose")
 
 
 def again(context: typer.Context, without: Collection[str] = NOT_AGAIN) -> str:
-    """The command that was given, without these options: they change no result."""
+    """Return the command line that was given, but for the options in `without`."""
     words = context.command_path.split()
     for parameter in context.command.params:
         name = str(parameter.name)

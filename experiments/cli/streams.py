@@ -1,7 +1,4 @@
-"""The standard streams: text that they cannot encode is escaped, and an error of theirs is named.
-
-No module that is slow to load is needed here: this comes before everything else.
-"""
+"""The standard streams: what they cannot encode is escaped. Imports no module that is slow."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ ESCAPED = "escaped"  # the name of what `_escape` does with what cannot be encod
 
 
 def _escape(error: UnicodeError) -> tuple[str, int]:
-    """Escape what a stream cannot encode, but for the space between a number and its unit."""
+    """Return the escaped form of what a stream cannot encode, and where to go on in the text."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     text = error.object[error.start : error.end].replace("\xa0", " ")
@@ -43,7 +40,7 @@ def open_streams() -> bool:
 
 
 def encodable(text: str) -> str:
-    """`text` as standard output will show it, so that a table is laid out for what is seen."""
+    """Return `text` as standard output will show it, so that a table is laid out for that."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     return text.encode(encoding, ESCAPED).decode(encoding)
 
@@ -55,7 +52,7 @@ def print_version() -> None:
 
 @contextmanager
 def naming_output(*, is_certain: bool = True) -> Iterator[None]:
-    """Make an error of standard output name it; one whose reader has gone is `ReaderGoneError`."""
+    """Make errors of standard output name it; `is_certain`: nothing else is written inside."""
     try:
         yield
     except OSError as error:

@@ -31,7 +31,7 @@ Pod = Mapping[str, Any]  # or another object
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """Create a pod, or the Service or the NetworkPolicy that the pods of a job need."""
+    """The action to create a pod, or the Service or the NetworkPolicy that pods of a job need."""
 
     job: str  # uid, as in all of these
     body: Mapping[str, Any]
@@ -39,7 +39,7 @@ class Create:
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """Open the gate of a pod."""
+    """The action to open the gate of a pod, so that it is scheduled."""
 
     job: str
     pod: Pod
@@ -48,7 +48,7 @@ class Open:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Delete a pod."""
+    """The action to delete a pod."""
 
     job: str
     pod: Pod
@@ -57,7 +57,7 @@ class Delete:
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """Suspend an object, so that its controller deletes all its pods, or resume it."""
+    """The action to suspend an object, so that its controller deletes its pods, or to resume it."""
 
     job: str
     found: Mapping[str, Any]
@@ -82,7 +82,7 @@ def action_word(action: Action) -> str:
 
 
 def described(action: Action) -> dict[str, Any]:
-    """An action as plain data for people."""
+    """Return an action as plain data for people: what is done to which pod, job and node."""
     word = action_word(action)
     if isinstance(action, Switch):
         job = name_of(action.found, action.kind)
@@ -97,7 +97,7 @@ def described(action: Action) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A job, its wanted pods and its existing pods."""
+    """A job with its wanted pods and its existing pods, which `reconcile` compares."""
 
     spec: JobSpec
     wanted: tuple[WantedPod, ...]  # by the plan, workers first
@@ -112,7 +112,7 @@ class Target:
 
 @dataclass(slots=True)
 class Steps:
-    """Actions in order, deletions first, the others by the uid of their job."""
+    """The actions in order, deletions first; and what keeps jobs from theirs, by uid of the job."""
 
     actions: list[Action] = field(default_factory=list)  # independent of each other
     withdrawn: set[str] = field(default_factory=set)  # whose gang is withdrawn
@@ -125,7 +125,7 @@ class Steps:
 def steps_of_existing(
     target: Target, item: Mapping[str, Any], stuck: frozenset[str], steps: Steps
 ) -> list[WantedPod]:
-    """Suspend or resume the object; return its gated pods if the gang is complete, else none."""
+    """Add a switch of the object to `steps`; return the gated pods of a complete gang, or none."""
     # A gang is never changed while it runs: where the plan asks for another one, all its pods go,
     # and it is resumed when the last one is gone. `stuck` is as in `reconcile`; `steps` is changed.
     # Pods that are ending count as there, because their nodes are not free yet.
@@ -196,7 +196,7 @@ def reconcile(
 
 
 def _prepare(target: Target, stuck: frozenset[str], steps: Steps) -> list[WantedPod]:
-    """Return the actions that must precede opening gates, and the gated pods of a complete gang."""
+    """Add to `steps` what precedes opening gates; return the gated pods of a complete gang."""
     if target.found is not None:
         return steps_of_existing(target, target.found, stuck, steps)
     # A gang has one image: where a template was edited, all pods go, and then come anew.
@@ -210,7 +210,7 @@ def _prepare(target: Target, stuck: frozenset[str], steps: Steps) -> list[Wanted
 
 
 def _shrink(target: Target, stuck: frozenset[str], steps: Steps, edited: bool) -> None:
-    """Delete pods that the plan does not name, workers first, and gangs without capacity."""
+    """Add to `steps` the deletion of pods not planned or `edited`, and of stuck gangs."""
     pod_names = {pod.name for pod in target.wanted}
     uid = target.spec.uid
     hit = any(pod["metadata"]["uid"] in stuck for pod in target.pods.values())
@@ -236,12 +236,12 @@ def _shrink(target: Target, stuck: frozenset[str], steps: Steps, edited: bool) -
 
 
 def _task(pod: Pod) -> int:
-    """Index of the group of a pod; workers have the first."""
+    """Return the index in `GROUPS` of the group of a pod: 0 for workers."""
     return int((pod["metadata"].get("labels") or {}).get(names.TASK) == TaskGroup.PS)
 
 
 def _grow(target: Target, steps: Steps) -> list[WantedPod]:
-    """Create missing pods; return the gated pods of the gang if it is complete, otherwise none."""
+    """Add missing pods to `steps`; return the gated pods if the gang is complete, else none."""
     if target.withdrawn or target.spec.uid in steps.withdrawn:
         return []
     pod_names = {pod.name for pod in target.wanted}
@@ -271,7 +271,7 @@ def _place(
     free: Mapping[str, Amounts],
     steps: Steps,
 ) -> None:
-    """Open the gates of all pods of a gang if all of them fit, and of none otherwise."""
+    """Add to `steps` the opening of all gates of a gang if its pods fit; otherwise of none."""
     for pod in gated:
         if pod.node in nodes:  # where it is not admitted, it would never be bound
             rules = NodeRules.of(target.pods[pod.name]["spec"])

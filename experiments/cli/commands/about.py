@@ -167,7 +167,7 @@ def _explain(name: str, entry: PolicyEntry) -> None:
 
 
 def kind_of(option: Option) -> str:
-    """The values that an option accepts, in words such as ``arrival, start, none``."""
+    """Return the values that an option accepts, in words such as ``arrival, start, none``."""
     kind = without_none(option.kind)
     if get_origin(kind) is Literal:
         text = ", ".join(map(str, get_args(kind)))
@@ -209,7 +209,7 @@ def show_versions(as_json: AsJson = False) -> None:
 
 
 def installed(distribution: str) -> str | None:
-    """The version of a distribution; None if it is not installed."""
+    """Return the version of an installed distribution, or None if it is not installed."""
     try:
         return version(distribution)
     except PackageNotFoundError:

@@ -39,7 +39,7 @@ WORTH = (OASIS, RECOURSE)  # they weigh jobs by what they are worth
 
 
 def _names(on: oasis.Instance | Workload) -> list[str]:
-    """The policies that run where none is named: those that can, controllers on elastic jobs."""
+    """Return the policies to run where the user names none: all that can run on `on`."""
     if not isinstance(on, Workload):
         return list(RIVALS)
     if all(job.has_utility for job in on.jobs):
@@ -147,7 +147,7 @@ def command(
 
 
 class BestRun:
-    """Keeps the run that earned most: the offline solve starts from it, and is never below it."""
+    """Remembers the run with the highest utility, from which the offline solve starts."""
 
     def __init__(self) -> None:
         self.run: Run | None = None
@@ -163,7 +163,7 @@ def run_policies(
     drawn: Mapping[str, list[int]],
     best: BestRun,
 ) -> Comparison:
-    """Run policies with the options chosen, over the seeds drawn for each, with a bar."""
+    """Run policies with the options `chosen` over their seeds `drawn`; return the comparison."""
     makers = {name: partial(_make, name, instance, options) for name, options in chosen.items()}
     runs = sum(len(drawn.get(name, [0])) for name in chosen)
     with counter("comparing", runs * len(instance.jobs)) as advance:
@@ -178,7 +178,7 @@ def run_policies(
 def solve_from(
     instance: oasis.Instance, best: Run | None, method: str, seed: int, limits: Mapping[str, Any]
 ) -> OfflineResult:
-    """Solve the instance offline; Ctrl-C ends it with what is proven by then."""
+    """Solve `instance` offline from run `best`; after Ctrl-C return what is proven by then."""
     from offline import WarmStart, solve  # noqa: PLC0415 (needs an extra)
 
     start = None if best is None else WarmStart(best.schedules, value=best.total_utility)
@@ -189,7 +189,7 @@ def solve_from(
 
 
 def _seeds(name: str, chosen: Mapping[str, Any], count: int) -> list[int]:
-    """`count` seeds of a policy, from the one that was chosen on."""
+    """Return `count` consecutive seeds for policy `name`, from the seed in its options on."""
     # From the chosen seed on, so that the first of several runs is the one without --seeds.
     first = int(entry_of(name).resolve(chosen)[SEED])
     return list(range(first, first + count))
@@ -198,4 +198,5 @@ def _seeds(name: str, chosen: Mapping[str, Any], count: int) -> list[int]:
 def _make(
     name: str, instance: oasis.Instance, chosen: Mapping[str, Any], seed: int | None = None
 ) -> Policy:
+    """Build policy `name` with the options `chosen`; `seed` replaces theirs unless it is None."""
     return entry_of(name).make(instance, chosen if seed is None else {**chosen, SEED: seed})

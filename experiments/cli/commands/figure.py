@@ -48,7 +48,7 @@ def _figures() -> dict[str, PublishedFigure | DirectFigure]:
 
 
 def _files(directory: Path, arguments: Mapping[str, Any]) -> list[Path]:
-    """The files of a figure, whichever of them it has."""
+    """Return the paths in `directory` that the files of a figure may have."""
     endings = (".parquet", "-runs.csv", ".csv", f".{arguments['form']}")
     return [directory / f"{arguments['name']}{ending}" for ending in endings]
 
@@ -92,7 +92,7 @@ class Sizes:
     no_improvement: flags.NoImprovement = None
 
     def given(self) -> dict[str, Any]:
-        """The settings as a figure takes them."""
+        """Return the settings as a dict for `figure.settings`, with the default time limit."""
         trace, limit = self.trace, self.time_limit
         return asdict(self) | {
             "trace": None if trace is None else str(trace),

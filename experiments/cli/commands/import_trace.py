@@ -55,7 +55,7 @@ Machines = Annotated[
 
 
 def _importer(trace: JobTrace, text: str) -> Callable[..., None]:
-    """Build the subcommand of a trace whose rows are jobs; `text` is its help."""
+    """Return the command that imports `trace`, whose rows are jobs; `text` is its help."""
 
     def command(
         *,
@@ -98,7 +98,7 @@ def openb(
 
 
 def _with_machines(arguments: dict[str, Any], machines: str | None) -> dict[str, Any]:
-    """The options with those of --machines, which an instance of one kind of server can have."""
+    """Return the options with the servers of ``--machines``; unchanged if `machines` is None."""
     if machines is None:
         return arguments
     for name in ("worker_servers", "gpus_per_server"):
@@ -120,6 +120,7 @@ def _import(
     all_jobs: bool = False,
     beside: Path | None = None,
 ) -> None:
+    """Read a trace, and write it as an instance or as a workload of elastic jobs."""
     # What the user gave stays as it is also with --all: only the rest is chosen to fit.
     fixed = frozenset(arguments) if all_jobs else None
     with naming_flags(options_of(trace.options)):
@@ -140,7 +141,7 @@ def _import(
 def elastic_from_window(
     frame: Frame, options: MachineOptions, cluster: oasis.Cluster
 ) -> dict[str, Any]:
-    """Let the jobs of a trace grow and shrink: their work is what the recorded workers did."""
+    """Return a document of elastic jobs: the work of each is its workers times its duration."""
     most, resources = options.elasticity, ("gpu", "cpu", "memory_gb")
     machines = [
         {

@@ -93,7 +93,7 @@ def plot(
 
 
 def _problem(data: Any, file: Path | None) -> oasis.Instance | None:
-    """The instance that a result is of, if the picture is of one; refused if it is another."""
+    """Return the instance of result `data`, its digest checked; None to draw without one."""
     from experiments.plotting.files import NEED_INSTANCE, kind_of  # noqa: PLC0415
 
     kind = kind_of(data)
@@ -161,7 +161,7 @@ def report(
 
 
 def _named_instance(data: Any, problems: dict[str, oasis.Instance]) -> oasis.Instance | None:
-    """The instance that a result is of; the only one given, if the result has no digest."""
+    """Return the instance that a result is of; the only one in `problems` if it has no digest."""
     if not isinstance(data, dict):
         return None  # what is wrong with it is said when it is read
     if provenance.digest_of(data) is None and len(problems) == 1:

@@ -138,7 +138,7 @@ def curve(
 def _with_curve(
     path: Path, ids: str | None, log: TrainingLog, points: list[list[float]], seconds: bool
 ) -> dict[str, Any]:
-    """Plain data of a workload with curves added to some jobs."""
+    """Return a workload as plain data, with the curve `points` in its jobs `ids`, None: in all."""
     with located_at("--into"), located_at(source=path):
         document = dict(read_json(path, (ELASTIC,), "a workload of elastic jobs"))
         elastic_from_dict(document)
@@ -155,7 +155,7 @@ def _with_curve(
 
 @dataclass(frozen=True, slots=True)
 class TrainingLog:
-    """The content of the log of a training."""
+    """What the log of a training contains."""
 
     curve: TrainingCurve  # the values by the share of the way from the first row to the last
     length: float  # of that way, in units of the column of steps or times
@@ -166,7 +166,7 @@ class TrainingLog:
 def read_training_log(
     path: Path, *, position: str | None = None, value: str | None = None, points: int = POINTS
 ) -> TrainingLog:
-    """Read a CSV with a header, a row for each step that was logged; steps or times increase."""
+    """Read a training log: a CSV with a header and a row per step; steps or times increase."""
     with open(path, newline="", encoding="utf-8") as stream:
         header, *rows = [[cell.strip() for cell in row] for row in csv.reader(stream)] or [[]]
     if len(header) < 2:
@@ -196,7 +196,7 @@ def read_training_log(
 
 
 def _curve(measured: list[tuple[float, float]], points: int) -> TrainingCurve:
-    """The values by share; of a longer log than `points` pieces, those at even shares."""
+    """Return the values by share of the log; if it has more than `points` pieces, at even ones."""
     first, length = measured[0][0], measured[-1][0] - measured[0][0]
     pairs = [((at - first) / length, shown) for at, shown in measured]
     # Shares of rows that are nearer than a float can tell would not increase.

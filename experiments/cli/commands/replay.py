@@ -39,7 +39,7 @@ TRACE_OPTIONS = (
 
 
 def reading_options() -> dict[str, Option]:
-    """The options about reading of all formats, but for the virtual cluster."""
+    """Return the options about reading of all formats, but for the virtual cluster."""
     options: dict[str, Option] = {}
     helps: dict[str, dict[str, list[str]]] = {}
     for trace in FORMATS.values():
@@ -87,7 +87,7 @@ JOBS = {"rich_help_panel": "Which jobs"}
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The jobs of a plain trace that are taken."""
+    """Flags that choose which jobs of a plain trace are taken."""
 
     virtual_cluster: Annotated[
         str,
@@ -101,7 +101,7 @@ class Selection:
     def read(
         self, source: TraceSource, format: str | None, reading: Reading, expected: str = WANTED
     ) -> PlainTrace:
-        """The plain jobs of a trace; errors name the file and the flags."""
+        """Read the chosen jobs of a plain trace; errors name the file and the flags."""
         with located_at(source=source.path), flags.naming_flags(READING, **VIRTUAL_CLUSTER):
             return read_plain(
                 source,
@@ -194,7 +194,7 @@ def command(
 
 
 def read_machines(text: str) -> tuple[int, ...]:
-    """GPUs of each machine; errors name the flag."""
+    """Return the GPUs of each machine, from a text such as ``16x8``; errors name the flag."""
     with flags.naming_flags(("machines",)), located_at("machines"):
         return machine_list(text)
 
@@ -210,13 +210,13 @@ def note_held(trace: PlainTrace, sizes: tuple[int, ...]) -> None:
 
 
 def how_it_was_read(trace: PlainTrace) -> list[str]:
-    """What was left out, guessed or rounded."""
+    """Return sentences that say what of a trace was left out, guessed or rounded."""
     left_out = malformed_sentences({"jobs": trace.malformed})
     return [*(f"left out: {sentence}" for sentence in left_out), *trace.notes]
 
 
 def say_how_it_was_read(trace: PlainTrace, *, is_guessed: bool) -> None:
-    """Say on standard error as what format it was read, and what was left out."""
+    """Say on standard error what was left out of a trace, and its format if `is_guessed`."""
     if is_guessed:
         console.note(f"read as {trace.format} (--format)")
     for sentence in how_it_was_read(trace):
@@ -238,7 +238,7 @@ def _about(trace: PlainTrace) -> dict[str, Any]:
 
 
 def _elastic_workload(source: TraceSource) -> Workload | None:
-    """The elastic jobs of a JSON file; None if the file is a trace."""
+    """Return the elastic jobs of a JSON file; None if the file is a trace."""
     kind = source.kind()
     # sacct --json begins with a brace too, and is a trace.
     if (kind is not None and kind.name in FORMATS) or is_table_of_records(source):

@@ -118,7 +118,7 @@ def run(
 
 
 def _recorded(recipe: Recipe, result: Path) -> tuple[str, dict[str, Any]]:
-    """Policy and options of a result, checked like those of the command line."""
+    """Return policy and options of a result, checked like those of the command line."""
     name = flags.known_policy(recipe.policy, f"--from {result}: policy")
     entry = entry_of(name)
     recorded = recipe.parameters
@@ -137,7 +137,7 @@ def _recorded(recipe: Recipe, result: Path) -> tuple[str, dict[str, Any]]:
 
 
 def _check_same(recipe: Recipe, instance: oasis.Instance, path: Path) -> None:
-    """Refuse another instance; say that another version may decide otherwise."""
+    """Raise if the instance is not that of the result; note that another version may differ."""
     with located_at(source=path):
         provenance.check_digest(instance, recipe.sha256)
     if recipe.version != oasis.__version__:
@@ -160,7 +160,7 @@ def _print(run: oasis.Run, utilisation: tables.Utilisation, rows: int) -> None:
 
 
 def _print_payments(run: oasis.Run) -> None:
-    """Each admitted job's worth and payment, and the revenue."""
+    """Print what each admitted job is worth and pays, and the sums."""
     paid = run.payments
     rows = [
         (each.job_id, *map(console.number, (each.utility, each.cost, each.payoff)))
@@ -238,12 +238,12 @@ def _quote(
 
 
 def verdict(job_id: str, decision: oasis.Decision) -> str:
-    """What a quote says of a job, in one line."""
+    """Return a line that says whether a quote admits or rejects the job."""
     return f"{job_id} would be {'admitted' if decision.admitted else 'rejected'}"
 
 
 def effects(change: Change) -> list[tuple[str, str]]:
-    """Describe the effects of a job on the other jobs."""
+    """Return the effects of a job on the other jobs, as names and values for `print_facts`."""
     delays = [f"{d.job_id} (slot {d.before} to {d.after})" for d in change.delayed]
     lists: dict[str, Sequence[str]] = {
         "moved": change.moved,

@@ -37,7 +37,7 @@ ENDING = ".parquet"  # of the table of a sweep
 def sweep_progress(
     reached: list[SweepProgress] | None = None,
 ) -> Iterator[Callable[[SweepProgress], None]]:
-    """Callback that shows how many cells are done, and adds that to `reached`."""
+    """Yield a function that shows how many cells are done, and adds that to `reached`."""
     with progress() as show_text, warnings.catch_warnings(), naming_flags(("scheduler",)):
         # Joblib's messages about its processes; the records list lost cells.
         warnings.filterwarnings("ignore", module=r"joblib\b")
@@ -155,7 +155,7 @@ def engine_of(workers: Workers) -> Executor:
 
 @contextmanager
 def saying_what_is_kept(*, is_kept: bool = True) -> Iterator[list[SweepProgress]]:
-    """Turn Ctrl-C into an error that says which cells are recorded, by the last progress."""
+    """Yield a list for progress; Ctrl-C becomes an error that says what of it is recorded."""
     reached: list[SweepProgress] = []
     try:
         yield reached
@@ -168,7 +168,7 @@ def saying_what_is_kept(*, is_kept: bool = True) -> Iterator[list[SweepProgress]
 
 
 def counted(cells: SweepProgress) -> str:
-    """How many cells are done, failed, and shared ones, such as offline solves, they wait for."""
+    """Return in words how many cells and shared solves are done, and how many cells failed."""
     shared = ""
     if cells.shared_done < cells.shared_total:
         shared = f"{cells.shared_done} of {cells.shared_total} shared solves, "
@@ -177,7 +177,7 @@ def counted(cells: SweepProgress) -> str:
 
 
 def list_cells(cells: Sequence[Cell], store: ResultStore, as_json: bool) -> None:
-    """List the cells, each with its recorded status or ``to run``."""
+    """Print the cells, each with its recorded status or ``to run``."""
     import pandas as pd  # noqa: PLC0415
 
     from experiments import sweep  # noqa: PLC0415
@@ -198,7 +198,7 @@ def list_cells(cells: Sequence[Cell], store: ResultStore, as_json: bool) -> None
 
 
 def report(result: SweepResult, as_json: bool, *, is_written: bool) -> None:
-    """Print the means over the seeds, and on standard error what failed."""
+    """Print means over the seeds; on standard error failures, and if the file `is_written`."""
     from experiments import sweep  # noqa: PLC0415
     from experiments.sweep import summary as table  # noqa: PLC0415 (needs an extra)
 
@@ -235,7 +235,7 @@ def report(result: SweepResult, as_json: bool, *, is_written: bool) -> None:
 
 
 def _plain(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Rows for JSON, None for what is missing."""
+    """Return the rows of a table for JSON, with None for what is missing."""
     from experiments.sweep.summary import is_missing, plain  # noqa: PLC0415 (needs an extra)
 
     rows = frame.to_dict("records")

@@ -48,7 +48,7 @@ NOT_AGAIN = ("as_json", "into", "processes", "engine", "scheduler", "table")
 
 
 def _csv_files(prefix: Path) -> tuple[Path, Path]:
-    """The files of jobs and of owners."""
+    """Return the paths of the CSV files of jobs and of owners; `prefix` may be a directory."""
     folder, begin = (prefix, "") if prefix.is_dir() else (prefix.parent, f"{prefix.name}-")
     return folder / f"{begin}jobs.csv", folder / f"{begin}owners.csv"
 
@@ -64,7 +64,7 @@ MACHINES = options.read_by(options.numbers(int, WHOLE, MOST_MACHINES), "N,...")
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is asked beside how the jobs as they came fare on the machines that there are."""
+    """Flags for what is run beside the jobs as they came on the machines that there are."""
 
     loads: Annotated[
         Any,
@@ -210,7 +210,7 @@ def command(
 def _run(
     executor: Executor, into: Path | None, is_alone: bool, cells: Sequence[Cell]
 ) -> dict[str, CellResult]:
-    """Records of the cells by key, kept in the folder `into`; after Ctrl-C of those done."""
+    """Run the cells; return their results by key, recorded in `into`; after Ctrl-C those done."""
     from experiments.sweep import ResultStore  # noqa: PLC0415 (needs an extra)
     from experiments.sweep.executors import Here  # noqa: PLC0415
     from experiments.sweep.run import run_until_interrupted  # noqa: PLC0415
@@ -226,7 +226,7 @@ def _run(
 
 
 def say_how_long(cells: Sequence[Cell], workers: int) -> None:
-    """Say about how long the cells take, if that is long."""
+    """Say on standard error about how long the cells take, if that is long."""
     from experiments.sweep.whatif import expected_seconds  # noqa: PLC0415 (needs an extra)
 
     cores = os.cpu_count() or 1

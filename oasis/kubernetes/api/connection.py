@@ -1,8 +1,4 @@
-"""HTTP to an API server with retries of our own.
-
-The official client finds the server and the credentials. Its own retries are off: it repeats reads
-three times without a word, and what may be repeated is for us to say.
-"""
+"""HTTP to an API server, with retries of our own in place of the official client's."""
 
 from __future__ import annotations
 
@@ -25,7 +21,7 @@ from oasis.model.errors import InputError, OasisError
 
 
 class ApiError(OasisError):
-    """An answer that is no success; its `reason` is a word of the server, such as ``Conflict``."""
+    """The server answered without success; `reason` is its word for that, such as ``Conflict``."""
 
     def __init__(
         self,
@@ -54,7 +50,7 @@ class LostAnswerError(OasisError):
 
 
 class TooLateError(OasisError):
-    """A request that was not made, or not repeated, because its time had run out."""
+    """A request was not made, or not repeated, because its time had run out."""
 
     def __init__(self, method: str, path: str) -> None:
         why = "not sent: the lease, or the time for renewing it, has run out"
@@ -79,7 +75,7 @@ def _advice(message: str, path: str = "", status: int = 0) -> str:
 def parsed_error(
     method: str, path: str, status: int, content: bytes, headers: Mapping[str, Any]
 ) -> ApiError:
-    """The error that an answer is; its body may be a Status object or plain text."""
+    """Return the error of an answer, whose body may be a Status object or plain text."""
     reason, message = "", content.decode("utf-8", "replace").strip()[:300]
     try:
         answer = json.loads(content)
@@ -91,7 +87,7 @@ def parsed_error(
 
 
 def _seconds(value: Any) -> float | None:
-    """Retry-After in seconds; a date is left out, API servers send none."""
+    """Return Retry-After in seconds; None if it is missing or a date, which servers do not send."""
     try:
         return max(0.0, float(value))
     except (TypeError, ValueError):
@@ -106,11 +102,7 @@ POOL = 32
 
 @dataclass(frozen=True, slots=True)
 class RetryParams:
-    """Settings of repeated requests.
-
-    Each wait is twice the one before, up to the longest, and half of it is random. A server that
-    says how long to wait is obeyed, up to the longest wait.
-    """
+    """Settings of repeated requests: each wait is twice the one before, half of it random."""
 
     attempts: int = 5  # at most
     first_wait: float = 0.05  # seconds, as all the others
@@ -144,7 +136,7 @@ def _follow_token(configuration: Any, kubeconfig: str | None, context: str | Non
 
 
 class Connection:
-    """Requests of plain dictionaries."""
+    """Sends requests to an API server; bodies and answers are plain dictionaries."""
 
     def __init__(self, configuration: Any, params: RetryParams | None = None) -> None:
         self.params = params or RetryParams()
@@ -198,7 +190,7 @@ class Connection:
     def request(
         self, method: str, path: str, *, left: Callable[[], float] | None = None, **sent: Any
     ) -> dict[str, Any]:
-        """Make a request, and repeat it after errors that may pass."""
+        """Make a request, and again after errors that may pass; `left` gives seconds for it."""
         # With `left`, seconds by which an attempt that begins now has to be over, none begins once
         # they are used up. What is `sent` are ``body``, ``query`` and ``content_type``.
         for attempt in range(self.params.attempts):
@@ -229,7 +221,7 @@ class Connection:
         timeout: float,
         on_open: Callable[[], None] = lambda: None,
     ) -> Iterator[dict[str, Any]]:
-        """Events of a watch until the server, or the network, ends it."""
+        """Yield the events of a watch until the server ends it; call `on_open` when it answers."""
         # `on_open` is called once the server has begun to answer, perhaps long before an event.
         response = self._send("GET", path, timeout, query=query)
         try:
@@ -248,6 +240,7 @@ class Connection:
             response.close()
 
     def _attempt(self, method: str, path: str, timeout: float, **sent: Any) -> dict[str, Any]:
+        """Send a request once; return the answer, or raise the error that it is."""
         begin, status = time.monotonic(), 0
         try:
             response = self._send(method, path, timeout, **sent)

@@ -22,12 +22,12 @@ CLOCK = time.CLOCK_BOOTTIME if sys.platform == "linux" else time.CLOCK_MONOTONIC
 
 
 def steady_seconds() -> float:
-    """Seconds of a steady clock, which changes of the system time do not affect."""
+    """Return the seconds of a steady clock, which changes of the system time do not affect."""
     return time.clock_gettime(CLOCK)
 
 
 def micro_time(time: float) -> str:
-    """A time as Leases write it."""
+    """Return a time as Leases write it, with microseconds."""
     return datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
@@ -71,7 +71,7 @@ class Lease(Asker):
         return self._renewed + self._seconds * 2 / 3
 
     def left(self) -> float:
-        """Seconds by which a write that begins now has to be over; 0: none may begin."""
+        """Return the seconds in which a write that begins now has to end; 0: none may begin."""
         # They end when others may begin to act, a third of the duration after we stop.
         return self._renewed + self._seconds - steady_seconds() if self.is_held else 0.0
 
@@ -93,12 +93,12 @@ class Lease(Asker):
         return self._pause()
 
     def _pause(self) -> float:
-        """Seconds to the next attempt: four fit into a renewal, and its end is noticed at once."""
+        """Return the seconds to the next attempt, which comes before the lease has run out."""
         remaining = self._ends - steady_seconds()
         return min(self._seconds / 6, remaining) if remaining > 0 else self._seconds / 6
 
     def _tell(self) -> None:
-        """Report once that the lease was won or lost."""
+        """Log that the lease was lost and call `on_change`, once each time it was won or lost."""
         if self.is_held == self._was_held:
             return
         self._was_held = not self._was_held

@@ -17,7 +17,7 @@ DRY = {"dryRun": "All"}
 
 @dataclass(frozen=True, slots=True)
 class ResourceKind:
-    """A kind of objects."""
+    """A kind of objects, its path on the API server, and what of it is watched."""
 
     prefix: str  # path up to the namespace
     plural: str  # its name in paths
@@ -27,7 +27,7 @@ class ResourceKind:
     optional: bool = False  # whether the API server may not know the kind
 
     def path(self, namespace: str | None = None, name: str | None = None, sub: str = "") -> str:
-        """Path of an object, or of all of them."""
+        """Return the path of an object, or of all if `name` is None; `sub`: such as ``status``."""
         within = f"/namespaces/{namespace}" if self.namespaced and namespace else ""
         end = f"/{name}" if name else ""
         return f"{self.prefix}{within}/{self.plural}{end}{f'/{sub}' if sub else ''}"
@@ -52,7 +52,7 @@ Followed = tuple[ResourceKind, str | None]  # a kind, and a namespace
 
 
 class Objects:
-    """Reading and writing objects; every write may be repeated without harm."""
+    """Reads and writes objects of the API server; every write may be repeated without harm."""
 
     # In a `dry_run` the server only checks them. A request that begins now has to be over in the
     # seconds that are `left`; at 0 none is made any more.
@@ -68,7 +68,7 @@ class Objects:
         self._write: dict[str, Any] = DRY if dry_run else {}
 
     def get(self, kind: ResourceKind, name: str, namespace: str | None = None) -> Object | None:
-        """An object; None if there is none."""
+        """Return an object; None if there is none."""
         try:
             return self._request("GET", kind.path(namespace, name))
         except ApiError as error:
@@ -83,7 +83,7 @@ class Objects:
         selector: str | None = None,
         kept: Callable[[Mapping[str, Any]], Object] = dict,
     ) -> tuple[list[Object], str]:
-        """All objects, page by page, or their `kept` parts, and the version of the list."""
+        """Return all objects, each cut by `kept`, and the version of the list, read in pages."""
         while True:
             items: list[Object] = []
             # 500 is the page of kubectl too; whole lists of
@@ -104,7 +104,7 @@ class Objects:
                     raise
 
     def snapshot(self, followed: Iterable[Followed]) -> dict[str, list[Object]]:
-        """The objects of several kinds as they are followed, by plural of their kind."""
+        """Return the objects of several kinds, cut as watches cut them, by plural of their kind."""
         seen: dict[str, list[Object]] = {}
         for kind, namespace in followed:
             items = seen.setdefault(kind.plural, [])
@@ -118,7 +118,7 @@ class Objects:
     def create(
         self, kind: ResourceKind, body: Mapping[str, Any], *, dry_run: bool = False
     ) -> Object:
-        """Create an object with a given name; in a `dry_run` the server checks that alone."""
+        """Create an object with a given name and return it; in a `dry_run` it is only checked."""
         # If the answer is lost, the object may be there: what is found under the name then is
         # accepted if it has the same owner.
         meta = body["metadata"]
@@ -178,6 +178,7 @@ class Objects:
         sub: str = "",
         body: Any = None,
     ) -> Object:
+        """Write an object with one HTTP method, and return the answer of the API server."""
         meta = item["metadata"]
         return self._request(
             method,

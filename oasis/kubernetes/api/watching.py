@@ -34,7 +34,7 @@ class Asker(threading.Thread):
 
     @property
     def trouble(self) -> str | None:
-        """Return the lasting error of the watch; None if there is none."""
+        """Why the API server has not answered for some seconds; None while it answers."""
         since = self._asked_at
         silent = since is not None and time.monotonic() - since >= SILENT_SECONDS
         return self._cause if silent else None
@@ -74,7 +74,7 @@ class Asker(threading.Thread):
 
 
 class ObjectStore:
-    """The objects of one kind as they were last seen."""
+    """Holds the objects of one kind as they were last seen."""
 
     # Only a newer version replaces one that is there, so that what an own write answered is not
     # undone by a watch that lags behind.
@@ -84,7 +84,7 @@ class ObjectStore:
         self._gone: dict[str, int] = {}  # versions of deleted objects by uid, against late answers
 
     def put(self, item: Object) -> bool:
-        """Keep `item` unless a newer version of it, or its deletion, is known."""
+        """Store `item` and return True; False if a newer version, or its deletion, is known."""
         # An object whose label was removed is gone for a watch by that label, and comes back in a
         # newer version when the label is set again.
         meta, key = item["metadata"], _key(item)
@@ -99,7 +99,7 @@ class ObjectStore:
             return True
 
     def drop(self, item: Mapping[str, Any]) -> bool:
-        """Forget an object that is gone."""
+        """Remove a deleted object, and refuse late versions of it; return whether it was there."""
         meta, key = item["metadata"], _key(item)
         with self._lock:
             self._gone[meta["uid"]] = _version(item)
@@ -122,7 +122,7 @@ class ObjectStore:
                 self._items[key] = {**known, "metadata": marked}
 
     def replace(self, items: list[Object], version: int, namespace: str | None = None) -> None:
-        """Take over a whole list; objects that it lacks are gone, unless they are newer than it."""
+        """Store a list, of all or one `namespace`; remove what it lacks unless newer than it."""
         # The list may be that of one `namespace`: then the others stay as they are.
         keys = {_key(item) for item in items}
         with self._lock:
@@ -134,18 +134,18 @@ class ObjectStore:
             self.put(item)
 
     def items(self) -> list[Object]:
-        """All objects now; they are not to be changed."""
+        """Return all objects now; do not change them."""
         with self._lock:
             return list(self._items.values())
 
     def get(self, namespace: str, name: str) -> Object | None:
-        """One object; None if there is none."""
+        """Return one object; None if there is none."""
         with self._lock:
             return self._items.get((namespace, name))
 
 
 class Watcher(Asker):
-    """A thread that keeps a `ObjectStore` as the API server has it."""
+    """A thread that keeps an `ObjectStore` as the API server has the objects."""
 
     # In it `on_change` is called with the event's type and the object after each change. A kind
     # that the API server does not know is asked for again every 5 seconds. Watchers of several
@@ -195,7 +195,7 @@ class Watcher(Asker):
         return version
 
     def _watch(self) -> None:
-        """Follow the changes until the watch ends."""
+        """Store the changes since the last version until the watch ends."""
         query = {
             "watch": "true",
             "resourceVersion": self._from,

@@ -77,7 +77,7 @@ def matched(
     places: tuple[Place, ...],
     pods: Mapping[str, Object],
 ) -> tuple[WantedPod, ...]:
-    """The pods of an allocation by the names that their controller gave them, workers first."""
+    """Return the pods of an allocation by the names that another controller gave them."""
     # A pod whose gate was opened stays where it was sent. Gated ones, in order of their names, go
     # to what is left of the allocation. What there is no pod for yet has a name that no pod can
     # have. Which template is whose says `spec`, the job as it was read last, because the
@@ -114,18 +114,18 @@ def matched(
 
 
 def of_part(pods: Mapping[str, Object], name: str) -> dict[str, Object]:
-    """The pods of one replicated job, or all pods where there is only one template."""
+    """Return the pods of the replicated job `name`; all pods if it is empty."""
     return {key: pod for key, pod in pods.items() if not name or part_of(pod) == name}
 
 
 def _counted(among: Iterable[Hashable]) -> Numbered:
-    """Number the values from 0 on; equal values get equal numbers."""
+    """Return for each value its number among equal ones, from 0 on, and None for a pod's name."""
     numbers: defaultdict[Hashable, Iterator[int]] = defaultdict(count)
     return [(next(numbers[each]), None) for each in among]
 
 
 def _going_on(slots: Sequence[Slot], pods: Mapping[str, Object]) -> Numbered | None:
-    """Return indices that the existing pods keep; None if the whole gang restarts."""
+    """Return index and name of the pod for each slot; None if all pods have to begin anew."""
     existing: defaultdict[tuple[str, str], list[tuple[bool, int, str]]] = defaultdict(list)
     for name, pod in pods.items():
         labels, notes = pod["metadata"]["labels"], pod["metadata"].get("annotations") or {}
@@ -160,7 +160,7 @@ def _going_on(slots: Sequence[Slot], pods: Mapping[str, Object]) -> Numbered | N
 def annotations_of(
     spec: JobSpec, wanted: Iterable[WantedPod], pods: Mapping[str, Object]
 ) -> Callable[[WantedPod], dict[str, str]]:
-    """Map each pod of a gang to the annotations from which it learns about the others."""
+    """Return a function from each pod of a gang to the annotations that name the other pods."""
     # Pods of a job without a network are told nothing; `pods` are those that are there, by name.
     network = spec.network
     if network is None:
@@ -185,7 +185,7 @@ Hosts = dict[TaskGroup, dict[str, tuple[int, str]]]  # index and host name by na
 
 
 def _hosts_of_others(spec: JobSpec, pods: Mapping[str, Object]) -> Hosts:
-    """Return the hosts that the controller of another kind of object gave its pods."""
+    """Return index and host name of pods that another controller made, by group and name."""
     hosts: Hosts = {group: {} for group in GROUPS}
     for group, part in zip(GROUPS, spec.part_names, strict=True):
         mine = {} if part is None else of_part(pods, part)
@@ -207,7 +207,7 @@ def _hosts_of_others(spec: JobSpec, pods: Mapping[str, Object]) -> Hosts:
 def network_objects(
     spec: JobSpec, services: Iterable[Object], policies: Iterable[Object]
 ) -> tuple[Object, ...]:
-    """Return the Service and the NetworkPolicy that must exist before the pods of a job start."""
+    """Return the Service and NetworkPolicy that the pods of a job need and that are missing."""
     if spec.network is None or spec.is_existing:
         return ()
     meta = {

@@ -64,12 +64,12 @@ def allocatable(node: Mapping[str, Any]) -> Amounts:
 
 
 def phase_of(pod: Mapping[str, Any]) -> str | None:
-    """The phase of `pod`; None before it has a status."""
+    """Return the phase of `pod`; None before it has a status."""
     return (pod.get("status") or {}).get("phase")
 
 
 def has_ended(pod: Mapping[str, Any]) -> bool:
-    """Return whether `pod` has released the resources of its node."""
+    """Return whether `pod` succeeded or failed, so that it uses no resources of its node."""
     return phase_of(pod) in ENDED
 
 
@@ -84,7 +84,7 @@ def foreign_use(pods: Iterable[Mapping[str, Any]], own: Container[str] = ()) -> 
 
 
 def places_of(nodes: Iterable[Mapping[str, Any]], ps_share: Fraction | None) -> tuple[Place, ...]:
-    """The machines: all for workers, then all for parameter servers, each group by name."""
+    """Return the machines by name, for workers first; `ps_share` splits nodes of role ``both``."""
     # Nodes without the label of a role take no part. `ps_share` is the part of each node with role
     # ``both`` that is for parameter servers; None: such nodes stay whole and take both kinds.
     places: list[Place] = []
@@ -117,7 +117,7 @@ def places_of(nodes: Iterable[Mapping[str, Any]], ps_share: Fraction | None) -> 
 
 
 def natural(name: str) -> tuple[tuple[int, int | str], ...]:
-    """A key by which ``n9`` comes before ``n10``."""
+    """Return a sort key by which ``n9`` comes before ``n10``."""
     parts = re.split(r"(\d+)", name)
     return tuple((0, int(part)) if part.isdigit() else (1, part) for part in parts)
 
@@ -130,7 +130,7 @@ def site_of(
     unit_seconds: float,
     horizon: int | None = None,
 ) -> Site:
-    """The machines, each with the capacity that `foreign`, the requests of other pods, leaves."""
+    """Return the machines to plan on, each with the capacity that `foreign` requests leave."""
     # A slot has `unit_seconds` of work; from the slot `horizon` on nothing is worth anything.
     if not any(TaskGroup.WORKER in place.hosts for place in places):
         expected = f"expected one with the label {NODE_ROLE}={TaskGroup.WORKER}, found none"
@@ -160,7 +160,7 @@ def available(
 
 
 def check_groups(site: Site) -> None:
-    """Refuse machines that take workers and parameter servers alike."""
+    """Raise if a machine takes both workers and parameter servers."""
     for machine in site.machines:
         if len(machine.hosts) > 1:
             expected = "expected worker or ps, or a share for parameter servers, got both"
@@ -173,7 +173,7 @@ def check_groups(site: Site) -> None:
 def instance_of(
     specs: Iterable[tuple[JobSpec, int]], site: Site, horizon: int, metadata: Mapping[str, Any]
 ) -> Instance:
-    """Convert the cluster to an instance: machines, and jobs with their slots of arrival."""
+    """Return an instance of the machines and of `specs`, pairs of a job and its slot of arrival."""
     jobs = tuple(replace(spec.job, arrival=arrival) for spec, arrival in specs)
     check_groups(site)
     return Instance(horizon, cluster_of(site), jobs, dict(metadata))

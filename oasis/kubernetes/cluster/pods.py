@@ -40,7 +40,7 @@ LONGEST_PREFIX = 40
 
 @dataclass(frozen=True, slots=True)
 class WantedPod:
-    """A pod that a job is to have."""
+    """A pod that the plan wants for a job, and its node."""
 
     # The same for the same job, task, node and number: whoever asks twice asks for one pod.
     name: str
@@ -51,14 +51,14 @@ class WantedPod:
 
 
 def plan_hash(allocation: Allocation, places: tuple[Place, ...]) -> str:
-    """Ten hexadecimal digits that distinguish one allocation from another."""
+    """Return ten hexadecimal digits that distinguish one allocation from another."""
     plain = [[[places[k].id, count] for k, count in tasks] for tasks in allocation.by_group]
     return hashlib.sha256(json.dumps(plain).encode()).hexdigest()[:10]
 
 
 @lru_cache(maxsize=4096)
 def template_hash(spec: JobSpec, task: TaskGroup) -> str:
-    """Ten hexadecimal digits of a pod template; asked for every pod in every turn."""
+    """Return ten hexadecimal digits of the pod template of a task. Cached: asked in every turn."""
     plain = json.dumps(task.of(spec), sort_keys=True)
     return hashlib.sha256(plain.encode()).hexdigest()[:10]
 
@@ -69,7 +69,7 @@ def prefix_of(spec: JobSpec) -> str:
 
 
 def owner_of(spec: JobSpec) -> dict[str, Any]:
-    """The owner reference of what we create for a job; it is deleted with the job."""
+    """Return the owner reference of what we create for a job; it is deleted with the job."""
     return {
         "apiVersion": names.API_VERSION,
         "kind": names.KIND,
@@ -82,7 +82,7 @@ def owner_of(spec: JobSpec) -> dict[str, Any]:
 
 
 def pod_object(spec: JobSpec, pod: WantedPod, plan: str, slot: int) -> dict[str, Any]:
-    """Build the gated pod, which no scheduler considers before its gate is opened."""
+    """Build a pod with a closed gate; hash of the `plan` and `slot` go into its annotations."""
     # It says the `plan_hash` of the allocation that asks for it, and in which slot that does.
     template = pod.task.of(spec)
     assert template is not None  # parameter servers are planned only where there is a template
@@ -118,14 +118,14 @@ def pod_object(spec: JobSpec, pod: WantedPod, plan: str, slot: int) -> dict[str,
 
 
 def tried_pod(spec: JobSpec) -> dict[str, Any]:
-    """A worker that is asked for in a dry run, to see whether one can be made."""
+    """Return a worker to create in a dry run, to see whether one can be made."""
     name = f"{prefix_of(spec)}-try-{spec.uid[:8]}"
     index = None if spec.network is None else 0
     return pod_object(spec, WantedPod(name, TaskGroup.WORKER, "", "", index), "", 0)
 
 
 def opening_patch(pod: Mapping[str, Any], node: str, hostname: str) -> list[dict[str, Any]]:
-    """The JSON patch that sends a gated pod to its node."""
+    """Return the JSON patch that opens the gate of a pod and restricts it to `node`."""
     # It tests that the gate is still there, so that it is done once or not at all. The node
     # selector is what people look for. The name of the node, which only an affinity can ask for,
     # lets the scheduler look at this node alone: by a label it tries every node for every pod.
@@ -159,18 +159,18 @@ def is_ending(pod: Mapping[str, Any]) -> bool:
 
 
 def lingers(pod: Mapping[str, Any], by: float) -> bool:
-    """Return whether `pod` should have been deleted `by` a time and still exists."""
+    """Return whether `pod` was to be gone at the time `by` and still exists."""
     end = pod["metadata"].get("deletionTimestamp")  # with its grace period
     return end not in (None, ASKED) and seconds_of(end) <= by
 
 
 def seconds_of(text: str) -> float:
-    """A time as Kubernetes writes it, in seconds since 1970."""
+    """Convert a time as Kubernetes writes it to seconds since 1970."""
     return datetime.fromisoformat(text).timestamp()
 
 
 def condition(item: Mapping[str, Any], kind: str) -> Mapping[str, Any] | None:
-    """The condition of an object of that kind; None if it has none."""
+    """Return the condition of type `kind` of an object; None if it has none."""
     for entry in (item.get("status") or {}).get("conditions") or ():
         if entry["type"] == kind:
             return entry  # type: ignore[no-any-return]
@@ -208,7 +208,7 @@ def container_statuses(pod: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def last_failure(pod: Mapping[str, Any]) -> str:
-    """Return exit code and reason of the last failure of a pod or of one of its containers."""
+    """Return exit code and reason of the last failure of a pod or its containers; or empty."""
     for one in container_statuses(pod):
         for when in ("state", "lastState"):
             ended = (one.get(when) or {}).get("terminated") or {}
@@ -222,7 +222,7 @@ def last_failure(pod: Mapping[str, Any]) -> str:
 
 
 def complaint(pods: Iterable[Mapping[str, Any]]) -> str:
-    """Return why the first pod does not run, such as ``ImagePullBackOff``; empty if unknown."""
+    """Return why one of the pods does not run, such as ``ImagePullBackOff``; empty if unknown."""
     for pod in pods:
         name = pod["metadata"]["name"]
         if is_ending(pod):
@@ -239,7 +239,7 @@ def complaint(pods: Iterable[Mapping[str, Any]]) -> str:
 
 
 def target_node(pod: Mapping[str, Any]) -> str | None:
-    """Node whose capacity one of our pods takes: where it is bound, or its open gate sends it."""
+    """Return the node that our pod uses, bound to it or sent there; None while it is gated."""
     # Of a pod that is not ours the annotation says nothing: any user can write one.
     bound = pod["spec"].get("nodeName")
     if bound:
@@ -254,7 +254,7 @@ Claim = tuple[str, str, str]
 
 
 def claims_of(seen: Mapping[str, Iterable[Object]]) -> dict[Claim, str]:
-    """For each mark that pods of our jobs carry, in their namespaces, the uid of the job."""
+    """Return the uids of our jobs by the marks of their pods: kind, namespace, uid or name."""
     # The pods of an OasisJob and of a Job are owned by it. Those of a JobSet have its name as a
     # label, and those of a TrainJob that of the JobSet that it makes, which is its own.
     # The name of a Workload is an annotation of its pods.
@@ -270,7 +270,7 @@ def claims_of(seen: Mapping[str, Iterable[Object]]) -> dict[Claim, str]:
 
 
 def claimed(pod: Object, claims: Mapping[Claim, str]) -> str | None:
-    """Uid of the job of `pod`, which we or the controller of its job created."""
+    """Return the uid of the job of `pod` if we or the controller of its job made it; else None."""
     # Any user can copy labels and annotations, so that no single mark counts: ours is a pod in the
     # namespace of a job of ours that this job owns and that our field manager made, or opened; or
     # that our gate still holds, if another controller makes the pods. Only those may be deleted.
@@ -294,7 +294,7 @@ def claimed(pod: Object, claims: Mapping[Claim, str]) -> str | None:
 
 
 def by_job(seen: Mapping[str, Iterable[Object]]) -> dict[str, dict[str, Any]]:
-    """Our pods by uid of their job and by name, whichever controller made them."""
+    """Return our pods by uid of their job and by name, whichever controller made them."""
     jobs: dict[str, dict[str, Any]] = {}
     claims = claims_of(seen)
     for pod in seen["pods"]:
@@ -305,14 +305,14 @@ def by_job(seen: Mapping[str, Iterable[Object]]) -> dict[str, dict[str, Any]]:
 
 
 def uids_of(by_job: Mapping[str, Mapping[str, Object]]) -> set[str]:
-    """Uids of the pods of all jobs."""
+    """Return the uids of the pods of all jobs."""
     return {pod["metadata"]["uid"] for pods in by_job.values() for pod in pods.values()}
 
 
 def marking_patch(
     pod: Object, labels: Mapping[str, str], notes: Mapping[str, str]
 ) -> list[dict[str, Any]]:
-    """The JSON patch that adds labels and annotations."""
+    """Return the JSON patch that adds labels, and annotations `notes`, to a pod."""
     meta, marks = pod["metadata"], []
     for field, added in (("labels", labels), ("annotations", notes)):
         # A JSON patch cannot add a key to a map that is not there: then the whole map is added.
@@ -329,7 +329,7 @@ def marking_patch(
 def free_room(
     nodes: Mapping[str, Object], pods: Iterable[Object], own: Container[str] = ()
 ) -> dict[str, Amounts]:
-    """Return the free capacity of each node beside every pod bound, or about to bind."""
+    """Return the capacity of each node that no pod, bound or sent there, uses; `own`: our pods."""
     # `own` are uids of pods.
     free = {name: dict(allocatable(node)) for name, node in nodes.items()}
     for pod in pods:
@@ -349,7 +349,7 @@ def working_gang(
     min_workers: int,
     ps_needed: Any,
 ) -> list[str]:
-    """Uids of the workers that do work now: none unless the gang is complete."""
+    """Return the uids of the workers that do work now; none unless enough of them do."""
     # Where parameter servers are missing, only workers that the others can serve count.
     workers, ps = [], 0
     for pod in wanted:

@@ -35,18 +35,14 @@ LONGEST = 64  # slots for which a verdict holds; more on a cluster of more nodes
 
 @dataclass(slots=True)
 class Verdicts:
-    """Nodes that are left out for a job, and jobs of which no pod can be made.
-
-    A verdict holds for 1 slot, and each further one on the same for twice as many as the one
-    before. An edit of the job ends it.
-    """
+    """Nodes excluded for a job, for 1 slot, then for twice as long each time; an edit ends it."""
 
     # By job and node: version of the job, how often in a row, from and until which slot, and why.
     _known: dict[tuple[str, str], tuple[int, int, int, int, str]] = field(default_factory=dict)
     longest: int = LONGEST  # slots for which one against a node holds, at most
 
     def refuse(self, spec: JobSpec, slot: int, why: str, node: str = ANY) -> None:
-        """Exclude the node from `slot` on; a node that is excluded already is no new verdict."""
+        """Exclude `node` (ANY: every node) from `slot` on, unless it is excluded already."""
         generation, times, _, until, _ = self._known.get((spec.uid, node), (0, 0, 0, slot, ""))
         if generation != spec.generation:
             times, until = 0, slot
@@ -55,12 +51,12 @@ class Verdicts:
             self._known[spec.uid, node] = spec.generation, times + 1, slot, until, why
 
     def accept(self, uid: str, node: str = ANY, slot: int | None = None) -> None:
-        """Forget a verdict, as a pod was made or is bound; with a `slot`, one that is over then."""
+        """Drop the verdict on `node` (ANY: every node); with `slot` only if it is over then."""
         if slot is None or self.until(uid, node) <= slot:
             self._known.pop((uid, node), None)
 
     def why(self, spec: JobSpec, slot: int, node: str = ANY, *, runs: bool = False) -> str | None:
-        """Why the node is left out in `slot`; None if it is not."""
+        """Return why `node` is excluded in `slot`, or None; verdicts are long if the job `runs`."""
         # For a job that runs elsewhere all verdicts are long: a node that comes back moves it.
         key = spec.uid, node
         generation, _, since, until, why = self._known.get(key, (None, 0, 0, 0, ""))
@@ -68,15 +64,15 @@ class Verdicts:
         return why if generation == spec.generation and slot < until else None
 
     def until(self, uid: str, node: str = ANY) -> int:
-        """The first slot in which a refused job is tried again; 0 if it was not refused."""
+        """Return the first slot in which the job is tried again; 0 if it was not refused."""
         return self._known.get((uid, node), (0, 0, 0, 0, ""))[3]
 
     def forget(self, existing: Container[str]) -> None:
-        """Forget all jobs but the `existing` ones."""
+        """Drop the verdicts on all jobs but the `existing` ones."""
         self._known = {key: verdict for key, verdict in self._known.items() if key[0] in existing}
 
     def state(self) -> list[Any]:
-        """Plain data for a takeover."""
+        """Return plain data for a takeover."""
         return [[*key, *verdict] for key, verdict in self._known.items()]
 
     def restore(self, state: Iterable[Any]) -> None:
@@ -100,7 +96,7 @@ class Admission:
         self.look(places, nodes)
 
     def look(self, places: Iterable[Place], nodes: Iterable[Object]) -> None:
-        """Update the machines of the plan, and the nodes."""
+        """Update the machines of the plan and their nodes; a node that is gone stays as it was."""
         places = tuple(places)
         self.verdicts.longest = max(LONGEST, len(places))  # or those tried first come back first
         for group in GROUPS:
@@ -114,7 +110,7 @@ class Admission:
             self._refusals.clear()
 
     def required(self, spec: JobSpec, pods: Iterable[Object], slot: int = 0) -> JobSpec:
-        """Return the job as its owner wants it, limited to nodes that admit its pods in `slot`."""
+        """Return the job limited to nodes that admit its pods in `slot`, or run some of `pods`."""
         # Where its `pods` run they stay, though a node that got another label or a taint without
         # ``NoExecute`` takes no new ones.
         staying = self._staying(spec, tuple(pods))
@@ -143,13 +139,13 @@ class Admission:
         return known[2]
 
     def forget_others(self, uids: Container[str]) -> None:
-        """Forget all other jobs."""
+        """Drop what is stored about jobs that are not in `uids`."""
         self.refused = {uid: why for uid, why in self.refused.items() if uid in uids}
         self._made = {uid: limited for uid, limited in self._made.items() if uid in uids}
         self.verdicts.forget(uids)
 
     def refusing(self, rules: NodeRules) -> Mapping[str, str]:
-        """Nodes that refuse a pod with these rules, and why."""
+        """Return the nodes that refuse a pod with these rules, each with the reason."""
         if rules not in self._refusals:
             self._refusals[rules] = {
                 name: why
@@ -161,6 +157,7 @@ class Admission:
     def _admitting(
         self, form: JobSpec, group: TaskGroup, runs: Mapping[TaskGroup, set[str]], slot: int
     ) -> Verdict:
+        """Return the nodes that admit the pods of `group`, and why each other node does not."""
         refusals, hosts = self.refusing(form.rules[group]), self._hosts[group]
         staying = runs.get(group, set())
         learnt = ((node, self.verdicts.why(form, slot, node, runs=bool(runs))) for node in hosts)
@@ -173,7 +170,7 @@ class Admission:
         return tuple(admitting), {**out, **refusals}
 
     def _staying(self, spec: JobSpec, pods: Iterable[Object]) -> dict[TaskGroup, set[str]]:
-        """Return nodes on which pods of each group run already: a running pod is not evicted."""
+        """Return by group the nodes on which `pods` run already: a running pod is not evicted."""
         nodes: dict[TaskGroup, set[str]] = {}
         for pod in pods:
             name = pod["spec"].get("nodeName")
@@ -196,7 +193,7 @@ class Admission:
 
 
 def _lasting(node: Object) -> Object:
-    """Return the facts that decide on a node, without those of a temporary absence."""
+    """Return name, labels and taints of a node, without taints of a temporary absence."""
     meta = node["metadata"]
     taints = (node.get("spec") or {}).get("taints") or ()
     kept = [taint for taint in taints if taint["key"] not in AWAY]
@@ -207,6 +204,7 @@ def _lasting(node: Object) -> Object:
 
 
 def _with_required(spec: JobSpec, asked: list[Both]) -> JobSpec:
+    """Return the job with the nodes `asked` for in each form as its requirements."""
     if not spec.forms:
         ((worker, ps),) = asked
         job = replace(spec.job, requires=worker, ps_requires=ps)
@@ -230,7 +228,7 @@ class Learning:
         self._counts: Counter[str] = Counter()  # pods of each namespace at the last boundary
 
     def tries(self, now: float, is_due: bool, seen: Mapping[str, list[Any]]) -> list[Create]:
-        """Pods to create in a dry run before planning; `tried` takes the answers."""
+        """Return pods to create in a dry run; more if a slot `is_due`. Give answers to `tried`."""
         # Tried are jobs that are new, edited, or were refused long enough ago. If a slot `is_due`,
         # jobs are tried as well that had capacity in the last slot and got no pod, and jobs in
         # whose namespace pods ended, because that may free quota.
@@ -265,7 +263,7 @@ class Learning:
         return tries
 
     def tried(self, tries: Iterable[Create], failures: Iterable[Failure], now: float) -> None:
-        """Record which jobs can have a pod, in one of their forms at least."""
+        """Record which jobs can have a pod, in one of their forms at least; the others wait."""
         slot, refused = self._clock.slot(now), Counter(uid for uid, *_ in failures)
         why = {uid: str(refusal) for uid, _, refusal in failures}
         for uid, count in Counter(each.job for each in tries).items():
@@ -318,7 +316,7 @@ class Learning:
 
 
 def too_long(driver: Driver[JobSpec], spec: JobSpec) -> str:
-    """Return why the policy, which plans some slots ahead, can never plan a job, or nothing."""
+    """Return why a job takes more slots than the policy plans ahead; empty if it does not."""
     # A job that is worth nothing by then is left to the policy, which turns it away.
     policy = driver.policy
     reach = policy.lookahead if isinstance(policy, Planner) else None

@@ -18,7 +18,7 @@ NOTE = f"{names.GROUP}/checkpoint"
 
 
 class Checkpoint:
-    """A document that survives the controller."""
+    """A JSON document in ConfigMaps, which outlives the controller."""
 
     # The first part, the head, says how many there are and what the whole must be; it is replaced
     # last, and only in the version that was read: of two controllers, one is refused. `name` is
@@ -31,7 +31,7 @@ class Checkpoint:
         self.size = 0  # bytes of the last document, compressed
 
     def read(self) -> Any | None:
-        """The document; None if there is none or its parts do not belong together."""
+        """Return the document; None if there is none or its parts do not belong together."""
         head = self._objects.get(CONFIG_MAPS, self._name, self._namespace)
         if head is None:
             self._version = None
@@ -53,7 +53,7 @@ class Checkpoint:
         return json.loads(zlib.decompress(content))
 
     def write(self, document: Any) -> None:
-        """Keep `document`, unless it is kept already; `ApiError` 409: another one wrote."""
+        """Write `document` if it has changed; `ApiError` 409: another controller wrote first."""
         # Sorted keys give equal documents equal bytes, by which it is seen that nothing changed.
         text = json.dumps(document, separators=(",", ":"), sort_keys=True)
         content = zlib.compress(text.encode("utf-8"), 6)

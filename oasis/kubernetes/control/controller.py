@@ -117,7 +117,7 @@ class Controller:
         return f"the last turn began {silent:.0f} s ago" if silent > STUCK else None
 
     def unready(self) -> str | None:
-        """Return why it can neither act nor stand by, for the readiness probe; else None."""
+        """Return why we can neither act nor stand by, for the readiness probe; else None."""
         watched = zip(self._followed, self.watchers, strict=True)
         missing = {kind.plural for (kind, _), watcher in watched if not watcher.synced.is_set()}
         if missing:
@@ -236,7 +236,7 @@ class Controller:
         self._said[subject] = what
 
     def _hear_threads(self) -> None:
-        """Log once what blocks the API server, who leads instead of us, and when it ends."""
+        """Log new troubles of the API server and who has the lease; raise what ended a thread."""
         # Threads that are kept by the same cause have one line together. What ended a thread is
         # raised here: a thread cannot end the process.
         threads = (*self.watchers, self.lease)
@@ -254,7 +254,7 @@ class Controller:
         self._say("lease", message, logging.INFO)
 
     def _take_over(self) -> Reconciler | None:
-        """Begin to act; None as long as the nodes do not allow it, which an operator can change."""
+        """Return the restored reconciler; None as long as the nodes make no machines."""
         seen = self._seen()
         if isinstance(self._now, SteadyTime):
             self._now.begin()  # the checkpoint's slots are those of the clock on the wall
@@ -272,7 +272,7 @@ class Controller:
         return reconciler
 
     def _seen(self) -> Mapping[str, list[Any]]:
-        """Existing objects without jobs of other controllers, each of which is logged once."""
+        """Return the objects without jobs of other controllers, each of which is logged once."""
         seen = {plural: store.items() for plural, store in self.stores.items()}
         own, others = without_others(with_defaults(seen), self.settings.controller)
         for uid, (job, other) in others.items():
@@ -309,7 +309,7 @@ class Controller:
         self.writer.write_statuses(jobs.values())
 
     def _count(self, reconciler: Reconciler, news: list[tuple[float, str, str, Any]]) -> None:
-        """Tell the meter when gangs became complete or broke, as the watch saw it."""
+        """Count the work of jobs whose pods changed, up to when the watch reported it."""
         times: dict[str, list[float]] = {}
         claims = claims_of(self._seen())
         for at, kind, _, item in news:
@@ -337,7 +337,7 @@ class Controller:
 
 
 def followed(settings: ControllerSettings) -> list[Followed]:
-    """Return each kind of object that the controller follows, and where."""
+    """Return each kind of object that the controller follows, with a namespace; None: all."""
     # Pods are those of all namespaces, because those of others take room on the nodes too (and
     # Workloads quota); a controller that has rights in some namespaces alone sees no others.
     spaces: tuple[str | None, ...] = settings.namespaced or (settings.watched,)

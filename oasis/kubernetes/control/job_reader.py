@@ -35,7 +35,7 @@ Seen = Mapping[str, list[Any]]
 
 
 class JobReader:
-    """The existing jobs, each parsed once per edit."""
+    """Reads the jobs of a cluster, each once per edit, and holds their statuses."""
 
     def __init__(self, clock: SlotClock, settings: ControllerSettings, metrics: Metrics) -> None:
         self._clock, self._settings, self._metrics = clock, settings, metrics
@@ -49,7 +49,7 @@ class JobReader:
     def read(
         self, seen: Seen, driver: Driver[JobSpec], now: float, ran: Container[str] = ()
     ) -> dict[str, JobSpec]:
-        """Return the unfinished valid jobs by uid, in order of creation."""
+        """Return valid unfinished jobs by uid, oldest first; `ran`: uids live before a takeover."""
         # At a takeover, `ran` are those that ran before.
         specs = {}
         existing = set()
@@ -91,7 +91,7 @@ class JobReader:
     def _take(
         self, kind: ExistingKind | None, item: Object, policy: Policy, live: bool, now: float
     ) -> JobSpec | None:
-        """Return one job as it is now; None if it is over or invalid."""
+        """Return the spec of one job; None if it has ended, is stopped or has no valid spec yet."""
         uid = item["metadata"]["uid"]
         job = self.statuses.get(uid)
         if job is None:
@@ -156,7 +156,7 @@ class JobReader:
         self.statuses[uid].failed_to_train(reason, message, now)
 
     def _in_order(self, seen: Seen) -> list[tuple[ExistingKind | None, Object]]:
-        """Jobs in order of creation."""
+        """Return all jobs, each after its kind, in order of creation."""
 
         # Times of creation are whole seconds. Within a second it is the version that tells, the
         # first one that was seen: later ones tell when we wrote the status.
@@ -170,7 +170,7 @@ class JobReader:
         return sorted(job_items(seen), key=age)
 
     def recall(self, unwritten: Mapping[str, Any], seen: Seen) -> None:
-        """Statuses that were decided, but perhaps not written before the controller ended."""
+        """Restore statuses that were decided, but perhaps not written before the takeover."""
         for kind, item in job_items(seen):
             uid = item["metadata"]["uid"]
             if uid in unwritten:
@@ -180,7 +180,7 @@ class JobReader:
                 self.statuses[uid].status = dict(unwritten[uid])
 
     def _is_over(self, job: StatusWriter, item: Object, live: bool, now: float) -> bool:
-        """Return whether the controller of its kind reports a final end of the job."""
+        """Return whether an object has ended and its job is left out; a failure is reported."""
         # One that is complete leaves at the next boundary, where its utility is told; one that
         # failed leaves at once, also while it waits for a node or for its pods.
         if job.kind is None:
@@ -197,5 +197,5 @@ class JobReader:
 
 
 def begun_in(spec: JobSpec, form: int) -> JobSpec:
-    """The job in the form in which it began."""
+    """Return the job in the form in which it began, the one with index `form`."""
     return form_begun_in(spec.in_forms, form, "spec.forms")

@@ -29,7 +29,7 @@ Seen = Mapping[str, list[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Machines:
-    """The machines at one moment."""
+    """The machines that the policy plans on, and their nodes, as they are at one moment."""
 
     places: tuple[Place, ...]  # from the index of a machine to its node
     site: Site  # as the policy knows them
@@ -39,7 +39,7 @@ class Machines:
 
     @classmethod
     def of(cls, seen: Seen, settings: ControllerSettings, clock: SlotClock) -> Machines:
-        """The machines that the nodes are now; a `NodesError` if labels are missing or wrong."""
+        """Return the machines that the nodes make now; raise `NodesError` if labels are wrong."""
         nodes = by_name(seen)
         foreign = foreign_use(seen["pods"], uids_of(by_job(seen)))
         places = places_of(nodes.values(), settings.ps_share)
@@ -50,13 +50,13 @@ class Machines:
         return cls(places, site, foreign, offers, settings)
 
     def have_grown(self, seen: Seen) -> bool:
-        """Whether the cluster has nodes that the policy does not know."""
+        """Whether the nodes make machines that the policy does not know."""
         # A node that is gone is no reason to plan anew: it
         # counts as lost, and keeps its index in case it returns.
         return not {*places_of(seen["nodes"], self.settings.ps_share)} <= {*self.places}
 
     def resized(self, seen: Seen, short: Container[str], late: float = -math.inf) -> Machines:
-        """The same machines with the amounts that they have now; this object if none changed."""
+        """Return the machines at their present size; new pods of others count only on `short`."""
         # What pods of others give back counts at once, and what they take only on nodes that were
         # `short` of room for a gang: pods of others come and go all the time, and each time jobs
         # are placed again where a machine is smaller. Pods of ours that were to be gone by the time
@@ -82,7 +82,7 @@ class Machines:
         return replace(self, site=site, foreign=foreign, offers=offers)
 
     def taken(self, machines: Machines, seen: Seen) -> dict[int, str]:
-        """Explain which pods took capacity from these machines."""
+        """Return by index of each machine smaller in `machines` a sentence on who took room."""
         if machines is self:
             return {}
         takers, mine = {}, uids_of(by_job(seen))
@@ -97,7 +97,7 @@ class Machines:
         return takers
 
     def changing(self, seen: Seen, nodes: set[str], late: float) -> set[str]:
-        """Those of `nodes` whose capacity changes by the next slot, through pods of others."""
+        """Return those of `nodes` whose room is about to change, as pods end or others came."""
         ending = (pod for pod in seen["pods"] if is_ending(pod) and not lingers(pod, late))
         changing = nodes & {pod["spec"].get("nodeName") for pod in ending} if nodes else nodes
         if nodes - changing:
@@ -107,7 +107,7 @@ class Machines:
         return changing
 
     def lost(self, seen: Seen) -> frozenset[int]:
-        """Machines whose nodes are gone, cordoned or not ready."""
+        """Return the indices of machines whose nodes are gone, cordoned or not ready."""
         nodes = by_name(seen)
         return frozenset(
             k
@@ -117,12 +117,12 @@ class Machines:
 
 
 def by_name(seen: Seen) -> dict[str, Mapping[str, Any]]:
-    """The nodes by name."""
+    """Return the nodes of a snapshot by name."""
     return {node["metadata"]["name"]: node for node in seen["nodes"]}
 
 
 def check_policy(policy: Policy, site: Site, minimum_run: int = 0) -> None:
-    """Name the node, and its label, that a policy of OASiS's model cannot plan on."""
+    """Raise if a policy cannot plan on the nodes of `site`, or keep a minimum run time."""
     # With a minimum run time, refuse a policy that does not keep it.
     if minimum_run and not wants(policy, "keeps_run_times"):
         expected = f"expected none with policy {policy.name}, which may change a job in every slot"

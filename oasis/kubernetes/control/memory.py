@@ -31,7 +31,7 @@ def restore_controller(
     seen: Mapping[str, list[Any]],
     now: Callable[[], float] = time.time,
 ) -> Reconciler:
-    """Restore a controller from the checkpoint, or without one from the objects."""
+    """Return the reconciler as of the checkpoint, or without one as the objects say."""
     # `make` makes a policy that was never used; `seen` has the objects by kind. The slots go on
     # where they were counted. What the policy knew is taken over if policy and machines are those
     # of the checkpoint; otherwise all live jobs arrive once more, with the work that is left of
@@ -100,7 +100,7 @@ def _restore(
 
 
 def _differences(saved: Mapping[str, Any], reconciler: Reconciler) -> list[str]:
-    """Why the state of the policy in a checkpoint does not fit."""
+    """Return why the policy's state in a checkpoint does not fit; empty if it does."""
     policy, reasons = reconciler.driver.policy, []
     now, before = json.loads(json.dumps(policy.parameters)), saved["parameters"]
     if saved["policy"] != policy.name:
@@ -122,7 +122,7 @@ def _without_amounts(site: Iterable[Sequence[Any]]) -> list[tuple[Any, Any]]:
 
 
 def _epoch(seen: Mapping[str, list[Any]], settings: ControllerSettings, now: float) -> float:
-    """Begin of slot 0 without a checkpoint: the present slot is later than all in statuses."""
+    """Return when slot 0 begins without a checkpoint, so that the slots in statuses are past."""
     # Only the statuses of OasisJobs count, because only controllers may write them. The others keep
     # theirs in an annotation, and an edit of one must not move the slots of the whole cluster.
     if settings.first_slot_at is not None:

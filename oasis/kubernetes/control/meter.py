@@ -29,11 +29,11 @@ class SteadyTime:
         self._offset, self._drift = self._wall() - self._passed(), 0.0
 
     def __call__(self) -> float:
-        """Seconds since 1970 by the wall clock at the start, advanced by a steady clock."""
+        """Return seconds since 1970 by the wall clock at the start, advanced by a steady clock."""
         return self._offset + self._passed()
 
     def drift(self) -> float:
-        """Seconds by which the clock on the wall was set since the beginning; a jump is logged."""
+        """Return the seconds by which the wall clock was set since the start; a jump is logged."""
         drift = self._wall() - self()
         if abs(drift - self._drift) >= JUMP:
             log.warning(
@@ -53,7 +53,7 @@ class _Gang:
 
 
 class WorkMeter:
-    """Work of each job, worker by worker."""
+    """Counts the work of each job, worker by worker."""
 
     # A worker is credited for the time in which its gang was complete, but never with more than a
     # worker-slot a slot. What it saw begin is counted from when it saw it, so the sum is at most
@@ -63,13 +63,13 @@ class WorkMeter:
         self._gangs: dict[str, _Gang] = {}
 
     def note(self, uid: str, workers: Iterable[str], at: float) -> None:
-        """From `at` on these workers of a job do work; none while its gang is incomplete."""
+        """Record the workers of a job that work from `at` on; none while its gang is incomplete."""
         gang = self._gangs.setdefault(uid, _Gang(at))
         _credit(gang, at)
         gang.workers = tuple(workers)
 
     def close(self, at: float) -> dict[str, float]:
-        """Worker-slots of each job since the last call; a slot ends at `at`."""
+        """End a slot at `at`; return the worker-slots of each job since the last call."""
         most = self._clock.work_seconds
         done = {}
         for uid, gang in self._gangs.items():
@@ -79,17 +79,17 @@ class WorkMeter:
         return done
 
     def working(self, uid: str) -> set[str]:
-        """Workers of a job that are credited now."""
+        """Return the workers of a job that are credited now."""
         gang = self._gangs.get(uid)
         return set() if gang is None else set(gang.workers)
 
     def forget(self, keep: Callable[[str], bool]) -> None:
-        """Forget all jobs but those to `keep`."""
+        """Drop all jobs but those whose uids `keep` accepts."""
         self._gangs = {uid: gang for uid, gang in self._gangs.items() if keep(uid)}
 
 
 def _credit(gang: _Gang, at: float) -> None:
-    """Credit the time up to `at`."""
+    """Credit the workers of a gang with the time up to `at`."""
     # Notes may come out of order, as a boundary is noted at its nominal time: no time counts twice.
     at = max(at, gang.since)
     for worker in gang.workers:

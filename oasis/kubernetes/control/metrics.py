@@ -77,18 +77,18 @@ class Metrics:
         )
 
     def count_phases(self, phases: Sequence[str]) -> None:
-        """Count the jobs in each phase."""
+        """Set the number of jobs in each phase."""
         # A gauge keeps its last value, so phases that no job is in any more are set to 0.
         for phase in PHASES:
             self.jobs.labels(phase).set(phases.count(phase))
 
     def attempt(self, method: str, status: int, seconds: float) -> None:
-        """Count a request."""
+        """Count a request to the API server and its seconds; `status` 0: it had no answer."""
         self.requests.labels(method, str(status)).inc()
         self.request_seconds.labels(method).observe(seconds)
 
     def serve(self, port: int, probes: Mapping[str, Probe]) -> WSGIServer:
-        """Answer Prometheus, and `probes` by their paths, at `port` of all addresses."""
+        """Answer Prometheus, and `probes` by path, at `port` in a thread; return the server."""
         # A probe that finds something wrong answers 503 with it; any path that is no probe is that
         # of the metrics.
         measurements = make_wsgi_app(self.registry)

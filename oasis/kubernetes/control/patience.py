@@ -53,7 +53,7 @@ class Patience:
     # -- writes ------------------------------------------------------------------------------------
 
     def wrote(self, asked: Collection[Write], failures: Collection[Failure], now: float) -> None:
-        """Record the writes, and those that the API server refused."""
+        """Record the writes `asked`; those of them that were refused wait longer each time."""
         failed = [(uid, word, why) for uid, word, why in failures if isinstance(why, str)]
         refused = Counter((uid, word) for uid, word, _ in failed)
         for write, count in Counter(asked).items():
@@ -72,7 +72,7 @@ class Patience:
                 self._refused[uid, word] = times + 1, now + wait, why
 
     def may_write(self, uid: str, word: str, now: float) -> bool:
-        """Return whether a write of this kind may be retried now."""
+        """Return whether a write of this kind is due: not refused lately, no second switch."""
         is_due = now >= self._refused.get((uid, word), (0, now, ""))[1]
         return is_due and (uid, word) not in self._switched
 
@@ -92,14 +92,14 @@ class Patience:
         return (uid, word) in self._refused
 
     def refusal(self, uid: str) -> str:
-        """Last error of the API server about a write of the job; empty without one."""
+        """Return the last error of the API server about a write of the job; empty without one."""
         refusals = (why for (job, _), (_, _, why) in self._refused.items() if job == uid)
         return next(refusals, "")
 
     # -- pods --------------------------------------------------------------------------------------
 
     def note(self, uid: str, is_whole: bool | None, at: float) -> float | None:
-        """Note whether all that the job holds is ready from `at` on; None: it holds nothing."""
+        """Record if all pods are ready, None: there are none; if so return when the wait began."""
         # Return since when that was waited for, once it is.
         wait = self._waits.setdefault(uid, _Wait())
         waited = wait.since if is_whole else None
@@ -112,7 +112,7 @@ class Patience:
         return waited
 
     def excuse(self, uid: str, at: float) -> None:
-        """Restart the waiting time, because other pods are in the way."""
+        """Restart the waiting time of a job at `at`, because other pods are in its way."""
         wait = self._waits.setdefault(uid, _Wait())
         if wait.since is not None:
             wait.since = max(wait.since, at)
@@ -142,7 +142,7 @@ class Patience:
         wait.generation, wait.most = spec.generation, most
 
     def limited(self, spec: JobSpec, now: float) -> tuple[JobSpec | None, bool]:
-        """The job as it may be planned, None while it is paused; and whether a pause has ended."""
+        """Return the job with its limit, None while it is paused; and whether a pause has ended."""
         wait = self._waits.get(spec.uid)
         if wait is None or (wait.again_at is None and wait.most is None):
             return spec, False
@@ -155,7 +155,7 @@ class Patience:
         return spec if wait.most is None else with_at_most(spec, wait.most), was_paused
 
     def stuck(self, job_pods: Pods, now: float, limit: float) -> frozenset[str]:
-        """Uids of the pods for which the scheduler has found no room for `limit` seconds."""
+        """Return the uids of pods for which the scheduler has found no room for `limit` seconds."""
         waiting = {
             pod["metadata"]["uid"]
             for pods in job_pods.values()
@@ -167,7 +167,7 @@ class Patience:
         return frozenset(uid for uid, since in self._stuck_since.items() if now - since >= limit)
 
     def failures(self, uid: str, pods: Iterable[Mapping[str, Any]]) -> int:
-        """Number of failures of pods of the job, including pods that are gone."""
+        """Return the number of failures of pods of the job, including pods that are gone."""
         # Pods that know each other fail together, where one takes the others with it: of those the
         # one that has failed most often counts.
         for pod in pods:
@@ -195,7 +195,7 @@ class Patience:
             wait.since = wait.since if uid in live else None
 
     def state(self, clock: SlotClock) -> dict[str, Any]:
-        """State for a takeover, as plain data; times are wall-clock times."""
+        """Return plain data for a takeover; times are wall-clock times."""
         waits = {}
         for uid, wait in self._waits.items():
             if wait.taken_back or wait.most is not None:
@@ -212,12 +212,12 @@ class Patience:
 
 
 def longer(times: int, longest: float = LONGEST_WAIT) -> float:
-    """Seconds to wait after this number of refusals in a row."""
+    """Return the seconds to wait after this number of refusals in a row."""
     return min(FIRST_WAIT * 2.0 ** min(times - 1, 32), longest)
 
 
 def with_at_most(spec: JobSpec, most: int) -> JobSpec:
-    """The same work for fewer workers, but never fewer than the minimum, in each of its forms."""
+    """Return the job with the same work and at most `most` workers, never below its minimum."""
     forms = zip(spec.job.forms, spec.job.in_forms, strict=False)  # a job without forms is its own
     job = replace(
         spec.job,
@@ -234,6 +234,7 @@ def with_at_most(spec: JobSpec, most: int) -> JobSpec:
 
 
 def _fewer(job: Job, most: int) -> dict[str, Any]:
+    """Return the fields of a job that change so that it has the same work for `most` workers."""
     # As where the work is read: the chunks beyond the workers become mini-batches.
     count = max(job.min_workers, min(job.chunks, most))
     share = job.chunks / count

@@ -14,7 +14,7 @@ from oasis.kubernetes.objects.oasis_job import JobSpec
 
 @dataclass(slots=True)
 class Planning:
-    """A plan that is being made."""
+    """A question to the policy, and its answer once there is one."""
 
     slot: int  # that runs once it is made: that of the plan, or the one before
     specs: Mapping[str, JobSpec]  # of the jobs that it is about, by uid
@@ -24,7 +24,7 @@ class Planning:
     seconds: float = 0.0  # that the policy thought
 
     def make(self) -> None:
-        """Make the plan now."""
+        """Ask the policy in this thread, and store its answer or its error."""
         begin = time.perf_counter()
         try:
             outcome = self.question()
@@ -35,7 +35,7 @@ class Planning:
             self.answered.set_result(outcome)
 
     def start(self, on_end: Callable[[], None], patience: float) -> None:
-        """Make the plan in a thread, and wait `patience` seconds for its end."""
+        """Ask the policy in a thread that calls `on_end`; wait for it up to `patience` seconds."""
         self.answered.add_done_callback(lambda _: on_end())
         # An executor would keep the process until the plan is made.
         threading.Thread(target=self.make, daemon=True).start()

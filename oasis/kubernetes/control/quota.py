@@ -46,7 +46,7 @@ class Quota:
         self._usable: set[str] = set()  # names of nodes
 
     def look(self, seen: Seen) -> None:
-        """Read what there is for the Workloads that have not ended."""
+        """Read how much quota is left for the Workloads that have not ended."""
         self._usable = {node["metadata"]["name"] for node in seen["nodes"] if is_usable(node)}
         # Those that are left alone are no part of the plan: what they have is not free.
         planned = (i for i in items_of(seen, WORKLOAD) if left_alone(i) is None)
@@ -72,6 +72,7 @@ class Quota:
     def _over_all(
         queues: Mapping[str, Object], used: Used, left: Mapping[str, Mapping[Kind, Fraction]]
     ) -> Amounts:
+        """Return what is left of the resources that all these queues limit, summed over them."""
         # Queues of one cohort borrow the same quota, which counts once.
         cohorts: defaultdict[str, list[str]] = defaultdict(list)
         for name in left:
@@ -92,7 +93,7 @@ class Quota:
         return {name: sum((each[name] for each in totals), NOTHING) for name in covered}
 
     def refusal(self, spec: JobSpec) -> str:
-        """Why a job has no quota, whatever else is planned; empty if it may have."""
+        """Return why a job exceeds the quota, whatever else is planned; empty if it does not."""
         queue = self._queues.get(spec.uid, "")
         for name, amount in self._free.get(queue, {}).items():
             requested = spec.min_workers * spec.worker_requests.get(name, NOTHING)
@@ -103,13 +104,13 @@ class Quota:
         return ""
 
     def limit(self, driver: Driver[JobSpec], site: Site) -> None:
-        """Let the policy plan on no more of the machines than there is quota for."""
+        """Reduce the machines of `driver` to those of `site` within the quota."""
         limited = self.limited(site, driver.jobs.values())
         if limited != driver.site:
             driver.resize(limited)
 
     def limited(self, site: Site, entries: Iterable[Entry[JobSpec]]) -> Site:
-        """The machines with no more than there is quota for; what runs keeps its place."""
+        """Return `site` with machines reduced to the quota; room that `entries` use goes last."""
         limits = {
             site.resources.index(name): float(self._total[resource] / unit)
             for name, resource, unit in self._resources.entries
@@ -137,7 +138,7 @@ class Quota:
         return replace(site, machines=tuple(limited))
 
     def _held(self, site: Site, entries: Iterable[Entry[JobSpec]]) -> list[list[float]]:
-        """What live jobs hold of each machine."""
+        """Return what live jobs hold of each machine, by index of the resource."""
         totals = [[0.0] * len(site.resources) for _ in site.machines]
         for entry in entries:
             per_group = (entry.spec.worker_requests, entry.spec.ps_requests)
@@ -151,7 +152,7 @@ class Quota:
     def _take_off(
         self, r: int, excess: float, rows: list[list[float]], held: list[list[float]]
     ) -> list[float]:
-        """How much of each machine no quota is for: of free ones first, and of the same again."""
+        """Return what to take off each machine of resource `r`, `excess` in all: free first."""
         free = [max(0.0, row[r] - use[r]) for row, use in zip(rows, held, strict=True)]
         before = self._off.get(r, [])
         is_known = len(before) == len(rows) and sum(before) == excess
@@ -172,7 +173,7 @@ def _amount(value: Any) -> Fraction:
 
 
 def _used(queues: Iterable[str], workloads: Iterable[Object]) -> Used:
-    """What Workloads have reserved of each ClusterQueue."""
+    """Return what Workloads have reserved of each ClusterQueue, by flavor and resource."""
     used: Used = {name: defaultdict(Fraction) for name in queues}
     for item in workloads:
         admission = (item.get("status") or {}).get("admission") or {}
@@ -187,7 +188,7 @@ def _used(queues: Iterable[str], workloads: Iterable[Object]) -> Used:
 
 
 def _summed(amounts: Mapping[Kind, Fraction]) -> Amounts:
-    """Over the flavors of each resource."""
+    """Return the amount of each resource, summed over its flavors."""
     total: defaultdict[str, Fraction] = defaultdict(Fraction)
     for (_, resource), amount in amounts.items():
         total[resource] += amount
@@ -195,7 +196,7 @@ def _summed(amounts: Mapping[Kind, Fraction]) -> Amounts:
 
 
 def _shares(queue: Object) -> defaultdict[Kind, Share]:
-    """What a ClusterQueue has, what of it others may borrow, and how much it may borrow."""
+    """Return what a ClusterQueue has, what of it others may borrow, and how much it may borrow."""
     shares: defaultdict[Kind, Share] = defaultdict(lambda: (NOTHING, NOTHING, NOTHING))
     for group in queue["spec"].get("resourceGroups") or ():
         for flavor in group["flavors"]:
@@ -209,7 +210,7 @@ def _shares(queue: Object) -> defaultdict[Kind, Share]:
 
 
 def _left(name: str, queues: Mapping[str, Object], used: Used) -> dict[Kind, Fraction]:
-    """What a ClusterQueue has and can borrow now, less what others use."""
+    """Return what a ClusterQueue has and can borrow now, less what others use."""
     spec = queues[name]["spec"]
     cohort = spec.get("cohortName")
     others = {n: _shares(q) for n, q in queues.items() if q["spec"].get("cohortName") == cohort}

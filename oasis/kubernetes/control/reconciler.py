@@ -115,7 +115,7 @@ class Reconciler:
     # -- the cluster -------------------------------------------------------------------------------
 
     def _take_in_nodes(self, seen: Seen) -> None:
-        """Rebuild the site from the nodes; keep the old one if the nodes now make no site."""
+        """Update machines and quota from the nodes; if those are wrong the machines stay."""
         self._taken = {}
         try:
             self.quota.look(seen)
@@ -135,7 +135,7 @@ class Reconciler:
             log.error("%s; the machines stay as they were", error)  # noqa: TRY400 (it says it all)
 
     def read_specs(self, seen: Seen, now: float, ran: Container[str] = ()) -> dict[str, JobSpec]:
-        """Return unfinished valid jobs by uid, oldest first, limited to nodes that admit them."""
+        """Return valid unfinished jobs by uid, oldest first; `ran`: uids live before a takeover."""
         specs = self.reader.read(seen, self.driver, now, ran)
         job_pods, slot = p.by_job(seen), self.clock.slot(now)
         self.tenants.look(seen.get(names.CLASS_PLURAL, ()))
@@ -158,12 +158,12 @@ class Reconciler:
     # -- slots -------------------------------------------------------------------------------------
 
     def act_on_books(self) -> None:
-        """Act from now on as the books of the driver say."""
+        """Set `slot` and `live` to those of the driver, as its last plan is in force now."""
         self.slot, self.live = self.driver.slot, self.driver.running()
 
     @property
     def next_boundary(self) -> float:
-        """Begin of the next slot."""
+        """Time at which the next slot begins; before the first plan, that of slot 0."""
         return self.clock.epoch if self.slot is None else self.clock.begin(self.slot + 1)
 
     def plan_if_due(
@@ -173,7 +173,7 @@ class Reconciler:
         patience: float = 0.0,
         on_end: Callable[[], None] | None = None,
     ) -> bool:
-        """Begin the present slot or jobs that came in it; return whether anything was planned."""
+        """Plan the present slot, or jobs that came in it; return whether a new plan is in force."""
         # `look` says what is there. With `on_end` a plan is waited for `patience` seconds alone; it
         # is called by the thread when the plan is made: then call this again. Until it returns
         # True, `live` and `slot` are those of before.
@@ -193,7 +193,7 @@ class Reconciler:
         return self.planning is None
 
     def _prepare(self, now: float, seen: Seen) -> Planning | None:
-        """Input of the plan for the present slot; None if the slot has begun before."""
+        """Return the planning of the present slot; None if it is planned, or before slot 0."""
         if self._unsaved:  # the last write of the checkpoint failed, and nothing was done since
             self._save()
         slot = self.clock.slot(now)
@@ -216,7 +216,7 @@ class Reconciler:
         return self.planning
 
     def _prepare_between(self, now: float, seen: Seen) -> Planning | None:
-        """Input of a question about the next slot; None unless a job came that fits now."""
+        """Return the planning of jobs that came within a slot; None unless one fits now."""
         driver = self.driver
         self.reader.read_new(seen, driver, now)  # a job is claimed, then it begins
         came = frozenset(uid for uid, job in self.statuses.items() if job.may_begin_early)
@@ -234,7 +234,7 @@ class Reconciler:
         return self.planning
 
     def _follow(self, planning: Planning, seen: Seen) -> None:
-        """Put a new plan into force: report its decisions, and save it."""
+        """Put a plan that is made into force: report its decisions, and save it."""
         self.planning = None
         slot, now, outcome = planning.slot, planning.now, planning.answered.result()
         before, is_between = self.live, slot == self.slot
@@ -261,7 +261,7 @@ class Reconciler:
     def _begin_between(
         self, slot: int, outcome: SlotOutcome[JobSpec], now: float, before: Live
     ) -> None:
-        """Begin jobs within `slot`, as the policy has planned them for the next one."""
+        """Report the jobs that start within `slot`, planned from the next slot on."""
         if outcome.error is not None:  # the next boundary tells it on the jobs
             log.warning("no job begins before the next slot: %s", error_text(outcome.error))
         for uid in before.keys() - self.live.keys():
@@ -274,7 +274,7 @@ class Reconciler:
     def _begin_slot(
         self, slot: int, outcome: SlotOutcome[JobSpec], now: float, before: Live, seen: Seen
     ) -> None:
-        """Tell what is planned for a slot that begins, and forget what was before it."""
+        """Report the plan of a slot that begins, and drop records of the slots before it."""
         job_pods, live = p.by_job(seen), self.live
         self._tell_errors(outcome, now)
         self._tell_plans(slot, now, before)
@@ -308,7 +308,7 @@ class Reconciler:
     def _plannable(
         self, specs: Mapping[str, JobSpec], now: float, job_pods: p.Pods | None = None
     ) -> dict[str, JobSpec]:
-        """Return the jobs that may be planned, as they count; the others wait, and say why."""
+        """Return the jobs that may be planned; with `job_pods`, none whose pods stay unready."""
         # With `job_pods`, the pods by job, those whose pods stay unready lose their room.
         live, plannable = self.driver.by_uid, {}
         for uid, spec in specs.items():
@@ -321,7 +321,7 @@ class Reconciler:
         return plannable
 
     def _judged(self, spec: JobSpec, known: Entry[JobSpec] | None, now: float) -> JobSpec | None:
-        """The job with its corrected work; None if nodes, quota or its class keep it out."""
+        """Return the job with its corrected work; None if it has to wait, as its status says."""
         uid, driver, job = spec.uid, self.driver, self.statuses[spec.uid]
         reason, is_new = "", known is None
         if why := self.admission.verdicts.why(spec, self.clock.slot(now)):
@@ -348,7 +348,7 @@ class Reconciler:
     def _ready_in_time(
         self, spec: JobSpec, known: Entry[JobSpec] | None, pods: Mapping[str, Any], now: float
     ) -> JobSpec | None:
-        """The job, limited to the workers that become ready; None while it is backed off."""
+        """Return the job, limited to the workers that become ready; None while it is paused."""
         if known is not None and self.patience.is_over(spec.uid, now):
             self._release(known, spec, pods, now)
         limited, comes_back = self.patience.limited(spec, now)
@@ -359,7 +359,7 @@ class Reconciler:
     def _release(
         self, entry: Entry[JobSpec], spec: JobSpec, pods: Mapping[str, Any], now: float
     ) -> None:
-        """Free capacity with unready pods; the job is planned smaller if that suffices."""
+        """Free the room of unready pods: plan fewer workers if some work, else pause the job."""
         uid, planned = spec.uid, entry.allocation.worker_count
         why = self.patience.refusal(uid) or p.complaint(pods.values())
         if not why and uid in self.existing:
@@ -386,7 +386,7 @@ class Reconciler:
         self.meter.note(uid, [], now)  # its pods go, and earn nothing until they are gone
 
     def tries(self, seen: Seen, now: float) -> list[Create]:
-        """Pods to be asked for in a dry run before a plan is made; `learning.tried` is told."""
+        """Return pods to create in a dry run before a plan; `learning.tried` takes the answers."""
         slot = self.clock.slot(now)
         if slot < 0 or self.planning is not None:
             return []
@@ -396,7 +396,7 @@ class Reconciler:
         return self.learning.tries(now, is_due, seen)
 
     def remember(self, uid: str, spec: JobSpec) -> None:
-        """Let a job that was accepted before arrive again, with the work that its status says."""
+        """Let a job that was admitted before arrive again, with the work that its status says."""
         # It arrives no later than now: slots may be counted anew, and annotations may be edited.
         status = self.statuses[uid].status
         if (self.statuses[uid].said(ADMITTED) or {}).get("status") == "True":
@@ -410,7 +410,7 @@ class Reconciler:
             self.driver.remember(spec, arrived, done, workers, form)
 
     def _close(self, slot: int, seen: Seen, now: float) -> None:
-        """Count the work up to the beginning of `slot`."""
+        """Count the work of the slots that end before `slot`, and read reports of progress."""
         if self.driver.slot is None:
             return
         # After a pause several slots end at once. Each is closed by
@@ -451,7 +451,7 @@ class Reconciler:
         self._reports[uid] = reported
 
     def _succeeded(self, job_pods: p.Pods, now: float) -> set[str]:
-        """Uids of the live OasisJobs whose processes are done."""
+        """Return the uids of the live OasisJobs whose processes are done."""
         succeeded = set()
         for uid, entry in self.live.items():
             # The pods of an OasisJob are ours, and no other controller says when they are complete.
@@ -465,7 +465,7 @@ class Reconciler:
     def note(
         self, uid: str, pods: Mapping[str, Any], at: float, broken_at: float | None = None
     ) -> None:
-        """Record the workers of a job that work from `at` on; others ceased at `broken_at`."""
+        """Record which workers of a job work from `at` on; if one is gone, from `broken_at` on."""
         entry = self.live.get(uid)
         if entry is None:
             return
@@ -496,7 +496,7 @@ class Reconciler:
         return self.clock.wall(self.now()) - self.settings.pods_ready_timeout
 
     def _has_failed(self, entry: Entry[JobSpec], pods: Mapping[str, Any], now: float) -> bool:
-        """Return whether the failures of a job exceed its limit; report it then."""
+        """Return whether a job failed more often than its limit; if so, stop it and report."""
         uid, spec = entry.spec.uid, entry.spec
         count = self.patience.failures(uid, pods.values())
         if spec.is_existing or count <= spec.backoff_limit or uid not in self.reader.specs:
@@ -510,6 +510,7 @@ class Reconciler:
         return True
 
     def _wanted(self, entry: Entry[JobSpec], pods: Mapping[str, Any]) -> tuple[p.WantedPod, ...]:
+        """Return the pods that the allocation of a job asks for; empty if its object is gone."""
         if not entry.spec.is_existing:
             spec = begun_in(entry.spec, entry.form)
             return wanted_of(spec, entry.allocation, self.machines.places, pods)
@@ -575,6 +576,7 @@ class Reconciler:
         return steps
 
     def _target(self, entry: Entry[JobSpec], pods: Mapping[str, Any], seen: Seen) -> Target:
+        """Return a job, its wanted and its existing pods; raise if others switched its object."""
         uid, slot = entry.spec.uid, self.slot
         assert slot is not None
         spec = begun_in(entry.spec, entry.form)
@@ -599,6 +601,7 @@ class Reconciler:
     def _withdraw(
         self, steps: Steps, seen: Seen, job_pods: p.Pods, stuck: Container[str], now: float
     ) -> None:
+        """Record the withdrawn gangs, refused pods and nodes without room that `steps` names."""
         for uid in steps.withdrawn:
             self.metrics.withdrawn.inc()
             self.withdrawn.add(uid)
@@ -616,7 +619,7 @@ class Reconciler:
                 self.patience.excuse(uid, now)
 
     def did(self, actions: Iterable[Action], failures: Collection[Failure], now: float) -> None:
-        """Record what was done, but for the `failures`: these are told on the jobs."""
+        """Record that `actions` were done; those in `failures` are reported on their jobs."""
         asked = [(action.job, action_word(action)) for action in actions]
         self.patience.wrote(asked, failures, now)
         for uid, _, why in failures:
@@ -628,7 +631,7 @@ class Reconciler:
     # -- what is remembered --------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """Plain data for `oasis.kubernetes.control.memory.restore_controller`."""
+        """Return the checkpoint as plain data, for `memory.restore_controller`."""
         driver = self.driver
         planner = driver.policy if isinstance(driver.policy, Planner) else None
         return {
@@ -659,6 +662,7 @@ class Reconciler:
     # -- what is said ------------------------------------------------------------------------------
 
     def _tell(self, slot: int, outcome: SlotOutcome[JobSpec], now: float) -> None:
+        """Report on each job what the policy decided: completed, rejected, admitted or late."""
         policy, entries = self.driver.policy, self.driver.by_uid
         decisions = policy.last_decisions() if isinstance(policy, Planner) else {}
         by_id = {decision.job_id: decision for decision in decisions.values()}
@@ -714,6 +718,7 @@ class Reconciler:
                 self.statuses[uid].stalled(message, now)
 
     def _tell_plans(self, slot: int, now: float, before: Live) -> None:
+        """Write progress and the plan for the next slots into the status of each live job."""
         policy = self.driver.policy
         planned: Mapping[int, Any] = {}
         try:

@@ -20,7 +20,7 @@ FIELDS = ("slot", "job", "reason", "action", "pod", "node", "seconds", "count")
 
 
 class JsonFormatter(logging.Formatter):
-    """A log record as one line of JSON: time, level, message, and the `FIELDS` that it has."""
+    """Formats a record as a line of JSON: time, level, message, and the `FIELDS` that it has."""
 
     def format(self, record: logging.LogRecord) -> str:
         entry: dict[str, Any] = {
@@ -35,14 +35,14 @@ class JsonFormatter(logging.Formatter):
 
 
 def handler(form: str) -> logging.Handler:
-    """A handler that writes to standard error as ``text`` or as ``json``."""
+    """Return a handler that logs to standard error as ``text`` or as ``json``."""
     stream = logging.StreamHandler()
     stream.setFormatter(JsonFormatter() if form == "json" else logging.Formatter(TEXT))
     return stream
 
 
 def check_names(namespace: str, name: str) -> None:
-    """Refuse names of a controller that Kubernetes refuses, of its objects or of their labels."""
+    """Raise if Kubernetes would refuse an object or a label with these names of a controller."""
     for field, value in (("namespace", namespace), ("name", name)):
         if not NAMESPACE.fullmatch(value):
             raise InputError(field, "expected a name such as team-a", value)
@@ -76,7 +76,7 @@ class ControllerSettings:
 
     @property
     def minimum_run(self) -> int:
-        """The minimum run time in slots."""
+        """The minimum run time in slots, rounded up."""
         return math.ceil(self.minimum_run_time / self.slot_seconds)
 
     @property

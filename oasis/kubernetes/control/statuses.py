@@ -53,7 +53,7 @@ STOPPED = frozenset({"Invalid", "Failed"})  # phases of jobs that nothing is don
 
 
 class StatusWriter:
-    """One object's status, changed step by step; that of other kinds than ours is an annotation."""
+    """Collects changes of one object's status, which is an annotation on kinds other than ours."""
 
     def __init__(
         self, item: Mapping[str, Any], clock: SlotClock, kind: ExistingKind | None = None
@@ -68,7 +68,7 @@ class StatusWriter:
         self._clock = clock
 
     def say(self, kind: str, status: str, reason: str, message: str, now: float) -> None:
-        """Set a condition; a change of its status or reason is news."""
+        """Set the condition of type `kind`; a change of its status or reason makes an event."""
         now = self._clock.wall(now)
         generation = int(self.meta.get("generation", 1))
         before = self.said(kind)
@@ -85,11 +85,11 @@ class StatusWriter:
             )
 
     def said(self, kind: str) -> Mapping[str, Any] | None:
-        """The condition of that kind; None if there is none."""
+        """Return the condition of type `kind`; None if there is none."""
         return condition({"status": self.status}, kind)
 
     def _tell(self, kind: str, reason: str, message: str | None, now: float) -> None:
-        """Set a condition that is there only while it holds; None: it does not."""
+        """Set condition `kind` to True; with `message` None remove it, as it does not hold."""
         if message is not None:
             self.say(kind, "True", reason, message, now)
         else:
@@ -101,28 +101,28 @@ class StatusWriter:
 
     @property
     def name(self) -> str:
-        """As `JobSpec.id`."""
+        """Name of the job with its namespace, as `JobSpec.id`."""
         return name_of({"metadata": self.meta}, self.kind)
 
     @property
     def is_claimed(self) -> bool:
-        """Whether the object names the controller that schedules it."""
+        """Whether the status on the object names the controller that schedules the job."""
         return (self.written or {}).get("controller") == self.status.get("controller")
 
     @property
     def phase(self) -> str:
-        """Phase of the job."""
+        """Phase of the job, such as Running; Pending at first."""
         return str(self.status.get("phase", "Pending"))
 
     def valid(self, now: float) -> None:
-        """Record that the object is valid, perhaps after a correction."""
+        """Record that the object is valid; if the job was stopped, it is pending again."""
         if self.is_stopped:
             self.status["phase"] = "Pending"
             self._unsay(COMPLETE)
             self.say(VALID, "True", "Valid", "the object makes sense now", now)
 
     def put_aside(self, phase: str, reason: str, message: str, now: float) -> None:
-        """Record that the object is invalid, or an error that it alone causes; it does not run."""
+        """Set the phase to Invalid or Failed, and why; the job does not run until an edit."""
         self.status["phase"] = phase
         self.say(VALID, "False", reason, message, now)
         self.ended(now)
@@ -135,13 +135,13 @@ class StatusWriter:
         self.ended(now)
 
     def stalled(self, message: str | None, now: float) -> None:
-        """Record that the policy fails, so that the last plan is kept; None: it works (again)."""
+        """Record that the policy fails and the last plan is kept; `message` None: it works."""
         self._tell(STALLED, "PolicyError", message, now)
 
     def admitted(
         self, entry: Entry[JobSpec], decision: Decision | None, promised: int | None, now: float
     ) -> None:
-        """Record that the policy accepted the job."""
+        """Record that the policy accepted the job, and `promised`, its slot of completion."""
         self.status["phase"] = "Waiting"
         self.status["arrivalSlot"] = entry.arrived
         if promised is not None:
@@ -159,11 +159,11 @@ class StatusWriter:
 
     @property
     def is_kept_out(self) -> bool:
-        """Whether nodes, API server or class refuse the job, also under a former controller."""
+        """Whether a reason in `KEPT_OUT` keeps the job waiting, also of a former controller."""
         return self.placed in KEPT_OUT
 
     def waits(self, reason: str, message: str, now: float) -> None:
-        """Record why nothing is planned for the job for now."""
+        """Record that the job holds nothing, and why nothing is planned for it now."""
         if self.phase in HOLDING:
             self.status["phase"] = "Waiting"
         self.ended(now)
@@ -176,7 +176,7 @@ class StatusWriter:
 
     @property
     def may_begin_early(self) -> bool:
-        """Whether the job is ours, nothing has been said of it yet, and no quota holds for it."""
+        """Whether the job may start between slots: claimed, undecided, and no Workload."""
         # Quota is read at boundaries alone, so a Workload starts there.
         is_told = self.said(ADMITTED) or self.said(PLACED)
         is_new = self.is_claimed and self.phase == "Pending" and not is_told
@@ -185,7 +185,7 @@ class StatusWriter:
     def begins_early(
         self, entry: Entry[JobSpec], slot: int, places: Sequence[Place], now: float
     ) -> None:
-        """Record that it begins in `slot`, before the first one that it is planned in."""
+        """Record that the job starts in `slot`, before the first slot that it is planned in."""
         self.status |= {"phase": HOLDING[False], "workers": entry.allocation.worker_count}
         self.status["plan"] = [_slot(slot, entry.allocation, places)]
         self.say(PLACED, "True", "BetweenSlots", "on machines that the plan leaves free", now)
@@ -197,7 +197,7 @@ class StatusWriter:
 
     @property
     def placed(self) -> str | None:
-        """The reason that `PLACED` has."""
+        """Reason of the condition `PLACED`; None if there is no such condition."""
         return (self.said(PLACED) or {}).get("reason")
 
     def works(self, is_working: bool) -> None:
@@ -206,13 +206,13 @@ class StatusWriter:
             self.status["phase"] = HOLDING[is_working]
 
     def resumed(self, is_resumed: bool, now: float) -> None:
-        """Record whether its owner has resumed it while nothing is planned for it."""
+        """Record that the owner resumed a job kept out or stopped; else remove the condition."""
         is_refused = self.is_kept_out or self.is_stopped
         message = "its owner resumed it, but nothing is planned for it: its pods stay gated"
         self._tell(GATED, "Resumed", message if is_resumed and is_refused else None, now)
 
     def planned(self, overrun: str | None, now: float) -> None:
-        """Record that the job is planned; `overrun` says why it counts as worth nothing."""
+        """Record that the job may be planned; `overrun`: why it is worth nothing, or None."""
         if self.placed in (*KEPT_OUT, NO_JOBSET, TOO_LONG):
             self._unsay(PLACED)
         self._tell(OVERRUN, OVERRUN, overrun, now)
@@ -220,7 +220,7 @@ class StatusWriter:
     def rejected(
         self, reason: str, decision: Decision | None, again: float | None, now: float
     ) -> None:
-        """Record that the policy rejected the job; it is tried again at the time `again`."""
+        """Record that the policy rejected the job; it is tried again at `again`, None: never."""
         self.status["phase"] = "Rejected" if again is None else "Pending"
         message = decision_message(decision, reason, None)
         if again is not None:
@@ -236,7 +236,7 @@ class StatusWriter:
             self.say(LATE, "True", "PromiseBroken", reason, now)
 
     def completed(self, entry: Entry[JobSpec], slot: int, now: float) -> None:
-        """Record that the work is done, in `slot`."""
+        """Set phase, completion slot and utility; record a broken promise if `slot` is late."""
         utility = float(entry.spec.job.utility(max(0, slot - entry.arrived)))
         self.status |= {"phase": "Completed", "completionSlot": slot, "utility": utility}
         self.progress(max(entry.done, entry.work), entry.work)
@@ -251,7 +251,7 @@ class StatusWriter:
             self.say(LATE, "True", "PromiseBroken", message, now)
 
     def in_state(self, state: str | None, now: float) -> None:
-        """Record the policy's own word for the state of the job; None if it has none."""
+        """Record the state of the job in the policy's words; remove it if None or a phase."""
         # It is a condition as long as the policy says it, unless the phase says the same.
         # As conditions write their reasons.
         word = "".join(part.capitalize() for part in (state or "").split())
@@ -259,14 +259,14 @@ class StatusWriter:
         self._tell(IN_STATE, word, message, now)
 
     def ended(self, now: float) -> None:
-        """Record that the job holds nothing and that nothing is planned for it any more."""
+        """Record that the job holds no workers and that nothing is planned for it any more."""
         self.status["workers"] = 0
         self.status.pop("plan", None)
         self.in_state(None, now)
         self.stalled(None, now)
 
     def progress(self, done: float, work: float) -> None:
-        """Record the work done so far, in worker-slots."""
+        """Record the work done so far and the whole work, both given in worker-slots."""
         unit = self._clock.work_seconds
         self.status["progress"] = {
             "workerSeconds": round(done * unit, 3),
@@ -286,7 +286,7 @@ class StatusWriter:
         cause: str | None = None,
         taker: str | None = None,
     ) -> None:
-        """Record the allocation of the job in this slot and in the next ones."""
+        """Record what the job holds in this and the next slots, its progress, and why it waits."""
         # `is_working` says whether its gang works, `is_whole` whether with all that was planned;
         # `cause` is the sentence if a capacity window keeps it waiting, `taker` who has taken the
         # room that it had.
@@ -319,7 +319,7 @@ class StatusWriter:
             self.say(PLACED, "False", "Waiting", "its turn comes later", now)
 
     def body(self) -> dict[str, Any]:
-        """Body of the write: the status, or the annotation in its place."""
+        """Return the body of the write: the status, or the annotation in its place."""
         status = {**self.status, "observedGeneration": int(self.meta.get("generation", 1))}
         meta = {"name": self.meta["name"], "namespace": self.meta["namespace"]}
         if self.kind is not None:

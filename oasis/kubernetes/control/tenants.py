@@ -27,7 +27,7 @@ ENDLESS = 1e6  # times its work, for policies that let short jobs go first
 
 @dataclass(slots=True)
 class _Account:
-    """Account of one job."""
+    """What one job was admitted with, declared at first, and has used since."""
 
     generation: int | None = None  # in which it was let in; None: not yet
     used: float = 0.0  # worker-seconds for which it held room
@@ -40,7 +40,7 @@ class _Account:
 
 @dataclass(frozen=True, slots=True)
 class _Declared:
-    """Declarations of a job, computed once per version."""
+    """What one version of a job declares, and the job as it counts because of that."""
 
     spec: JobSpec
     works: tuple[float, ...]  # worker-slots in each form
@@ -64,7 +64,7 @@ class Took:
         self.sums[namespace] = kept * weight + took, kept * logs + took * log_ratio
 
     def times(self, namespace: str) -> float:
-        """The factor of a namespace, at least 1; below a tenth it is noise."""
+        """Return the multiple for a namespace, rounded down to tenths; at least 1."""
         weight, logs = self.sums.get(namespace, (1.0, 0.0))
         return math.floor(10 * math.exp(logs / weight)) / 10
 
@@ -82,7 +82,7 @@ class Tenants:
         self._asking: dict[str, JobSpec] = {}  # that were let in at this boundary
 
     def look(self, items: Iterable[Mapping[str, Any]]) -> None:
-        """Update the utility classes of the cluster; an invalid one is logged once."""
+        """Read the utility classes of the cluster; what is wrong with one is logged once."""
         self._asking.clear()
         before, self.classes = self.classes.errors, Classes(items)
         for name, error in self.classes.errors.items():
@@ -92,7 +92,7 @@ class Tenants:
     # -- who may come in ---------------------------------------------------------------------------
 
     def refusal(self, spec: JobSpec, known: Entry[JobSpec] | None) -> str | None:
-        """Return why a job must wait; None lets it in. It is `known` if it is live."""
+        """Return why a job must wait, None if it may be planned; `known` is its entry if live."""
         # It is judged when it is new and when it was edited; a class that changes later does not
         # stop what runs.
         if not self.classes:
@@ -117,7 +117,7 @@ class Tenants:
         return refusal
 
     def counted(self, spec: JobSpec) -> JobSpec:
-        """A job that may be planned, as it counts."""
+        """Return the job with the work expected of it; after an overrun it is worth nothing."""
         declared = self._declared.get(spec.uid) if self.classes else None
         if declared is None:
             return spec
@@ -126,7 +126,7 @@ class Tenants:
     def _raised(
         self, spec: JobSpec, first: tuple[float, ...] | None, utility_class: UtilityClass
     ) -> str | None:
-        """Return why a job may not declare so much more than at first, in any of its forms."""
+        """Return why a job may not declare so much more work than `first`; None if it may."""
         works = self._declared[spec.uid].works
         # A form that was added is compared with the longest.
         known = () if first is None else [*first, *[max(first)] * len(works)]
@@ -142,7 +142,7 @@ class Tenants:
     # -- what they do ------------------------------------------------------------------------------
 
     def held(self, entries: Iterable[Entry[JobSpec]]) -> None:
-        """Record that these jobs hold capacity in a slot."""
+        """Add the workers that these jobs hold in a slot to their accounts."""
         for entry in entries if self.classes else ():
             workers = entry.allocation.worker_count
             account = self._accounts.setdefault(entry.spec.uid, _Account())
@@ -150,7 +150,7 @@ class Tenants:
             account.most, account.form = max(account.most, workers), entry.form
 
     def decided(self, live: Mapping[str, Entry[JobSpec]]) -> None:
-        """Record which of the jobs that their class allows the policy admitted."""
+        """Record which jobs that passed their class in this slot the policy admitted."""
         for uid, spec in self._asking.items():
             if uid not in live:  # it was rejected
                 continue
@@ -185,7 +185,7 @@ class Tenants:
     # -- what is known -----------------------------------------------------------------------------
 
     def _declare(self, spec: JobSpec, account: _Account, entry: Entry[JobSpec] | None) -> None:
-        """Record the declared work of a job, and the work that it counts as."""
+        """Store what a job declares and how it counts, if its spec or its factor changed."""
         known, before = self._declared.get(spec.uid), account.times
         times = self._took.times(spec.namespace)
         # A job that waits is planned anew only if that says much, and one that has begun is not.
@@ -210,7 +210,7 @@ class Tenants:
         self._declared[spec.uid] = _Declared(spec, works, *both)
 
     def _longer(self, job: Job, times: float) -> Job:
-        """A job of so many times the work in each form."""
+        """Return the job with `times` as much work in each form."""
         if times == 1.0:
             return job
 
@@ -224,7 +224,7 @@ class Tenants:
     def forget_others(
         self, uids: Container[str], worked: Mapping[str, float], completed: Container[str]
     ) -> None:
-        """Learn from the work of all other jobs, which are over, and drop their accounts."""
+        """Drop the accounts of jobs not in `uids`, and learn how much work they took."""
         # They `worked` for so many worker-slots; what was not `completed` tells only if it is more.
         for uid in [uid for uid in self._accounts if uid not in uids]:
             account, declared = self._accounts.pop(uid), self._declared.pop(uid, None)
@@ -238,7 +238,7 @@ class Tenants:
                 self._took.learn(declared.spec.namespace, work, took)
 
     def state(self) -> dict[str, Any]:
-        """Plain data for `restore`, also with slots of another length."""
+        """Return plain data for `restore`, also with slots of another length."""
         accounts = {uid: list(astuple(each)) for uid, each in self._accounts.items()}
         return {"accounts": accounts, "took": self._took.sums}
 
@@ -249,5 +249,5 @@ class Tenants:
 
 
 def _work_in(declared: _Declared, account: _Account) -> float:
-    """Worker-slots in the form in which a job began, which may be edited away since."""
+    """Return the declared worker-slots of the form in which a job held its workers."""
     return declared.works[min(account.form, len(declared.works) - 1)]

@@ -53,7 +53,7 @@ class CapacityWindow:
         return all(labels.get(key) == value for key, value in self.labels.items())
 
     def times(self, now: float) -> Iterator[tuple[float, float]]:
-        """Begin and end of each repetition that is not over at `now`, for at most a year ahead."""
+        """Yield begin and end of each repetition not over at `now`, for at most a year ahead."""
         if not self.weekly:
             if self.end > now:
                 yield self.begin, self.end
@@ -81,7 +81,7 @@ def _time(value: str, path: str) -> float:
 
 
 class WindowOutcome(NamedTuple):
-    """What becomes of a window, as it is told on the object."""
+    """Whether a window is kept, with the reason and message of its condition."""
 
     is_kept: bool
     reason: str  # in one word
@@ -97,7 +97,7 @@ class Windows:
         self.outcomes: dict[str, WindowOutcome] = {}  # what becomes of each, by name
 
     def calendar(self, seen: Seen, machines: Machines, now: float) -> Calendar:
-        """Calendar of closed nodes from the slot at `now` on; what is not kept is logged."""
+        """Return the calendar of closed nodes, from the slot at `now` on; log faulty windows."""
         reserved: list[CalendarEntry] = []
         outcomes: dict[str, WindowOutcome] = {}
         for item in seen.get(WINDOW_PLURAL, ()):
@@ -116,7 +116,7 @@ class Windows:
         return self._calendar
 
     def outdated(self, seen: Seen, now: float) -> Iterator[tuple[Any, list[dict[str, Any]]]]:
-        """Windows whose conditions are out of date, each with the conditions to write."""
+        """Yield each window whose conditions are out of date, with the conditions to write."""
         mine = self._settings.controller
         for item in seen.get(WINDOW_PLURAL, ()):
             before = (item.get("status") or {}).get("conditions") or []
@@ -138,7 +138,7 @@ class Windows:
     def _placed(
         self, window: CapacityWindow, seen: Seen, machines: Machines, now: float
     ) -> tuple[list[CalendarEntry], WindowOutcome]:
-        """Return the calendar entries of a window, and what becomes of it."""
+        """Return the calendar entries of a window, and the outcome to report on it."""
         times = list(window.times(self._clock.wall(now)))
         if not times:
             return [], WindowOutcome(True, "Over", f"it ended at {time_text(window.end)}")
@@ -166,7 +166,7 @@ class Windows:
         return entries, WindowOutcome(True, ACCEPTED, f"keeps {named} from {when}{again}")
 
     def _slots(self, window: CapacityWindow, begin: float, end: float) -> tuple[int, int]:
-        """First slot of a window, with the notice that pods get, and the first slot after it."""
+        """Return the first slot of a window, notice to pods included, and the one after it."""
         seconds, notice = self._clock.slot_seconds, window.notice_seconds
         begin -= seconds if notice is None else notice
         zero = self._clock.wall(self._clock.epoch)
@@ -174,7 +174,7 @@ class Windows:
         return first, math.ceil((end - zero) / seconds - SLACK)
 
     def cause(self, entry: Entry[JobSpec], driver: Driver[JobSpec]) -> str | None:
-        """The windows without which a waiting job could start now; None if there are none."""
+        """Return which windows keep a waiting job from starting now; None if none does."""
         if not self._calendar or entry.allocation.workers:
             return None
         site, free, closing = driver.site, driver.free, driver.closing

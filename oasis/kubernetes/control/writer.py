@@ -49,18 +49,19 @@ class ClusterWriter:
         self._untold = ""  # why a status, or the conditions of a window, could not be written
 
     def close(self) -> None:
-        """Wait for the writes that are under way."""
+        """Wait for the writes under way; those that have not begun are cancelled."""
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def do(self, actions: Iterable[Action]) -> list[Failure]:
-        """Carry out `actions` in parallel, and return the failures by job."""
+        """Carry out `actions` in parallel; return each failure as job, action and error."""
         return [failure for failure in self._each(self._try, actions) if failure is not None]
 
     def try_out(self, tries: Iterable[Create]) -> list[Failure]:
-        """Create these pods in a dry run, and return the refusals of the API server."""
+        """Create pods in a dry run, in parallel; return the refusals of the API server."""
         return [failure for failure in self._each(self._would_create, tries) if failure is not None]
 
     def _each(self, ask: Callable[[Any], Any], of: Iterable[Any]) -> list[Any]:
+        """Call `ask` with each of these objects in parallel; return the results in order."""
         begun = [self._pool.submit(ask, each) for each in of]
         wait(begun)  # once: to be woken by each of thousands takes time
         return [done.result() for done in begun]
@@ -92,11 +93,11 @@ class ClusterWriter:
                 log.error("a status could not be written; tried again", exc_info=error)
 
     def write_windows(self, windows: Iterable[tuple[Mapping[str, Any], list[Any]]]) -> None:
-        """Write conditions on capacity windows; what is refused is asked at the next boundary."""
+        """Write the conditions of capacity windows; refused ones come at the next boundary."""
         self._each(self._write_window, windows)
 
     def _is_told(self, error: ApiError | LostAnswerError) -> bool:
-        """Return whether such an error was logged last: one cause has one line."""
+        """Return whether the error before, which was logged, has the same cause as `error`."""
         before, self._untold = self._untold, error.advice or str(error)
         return before == self._untold
 
@@ -114,6 +115,7 @@ class ClusterWriter:
                 log.warning("%s; what becomes of the window is only in this log", error)
 
     def _try(self, action: Action) -> Failure | None:
+        """Carry out one action; return why it failed, or None if it was done."""
         kind = action_word(action)
         try:
             self._one(action)
@@ -128,6 +130,7 @@ class ClusterWriter:
         return None
 
     def _one(self, action: Action) -> None:
+        """Carry out one action, and put the answer into the store of its kind."""
         # Each answer goes into a store before the watch tells of it:
         # otherwise the next turn would plan the same write once more.
         kind = PODS
@@ -152,7 +155,7 @@ class ClusterWriter:
             self._stores[kind.plural].put(kind.kept(written))
 
     def _resize(self, item: Mapping[str, Any], workers: int) -> None:
-        """Give the Job of a Workload without quota so many workers, once it says it stopped."""
+        """Set the worker count of a Workload's Job, once the Job says that it is suspended."""
         # Before that, Kueue would make the Workload anew, active.
         owner, space = item["spec"]["owner"], item["metadata"]["namespace"]
         meta = {"name": owner["name"], "namespace": space, "uid": owner["uid"]}
@@ -180,6 +183,7 @@ class ClusterWriter:
         return answer
 
     def _write(self, job: StatusWriter) -> Exception | None:
+        """Write one status and its events; return the error, or None if there was none."""
         status = dict(job.status)
         try:
             # The status comes before its events: a takeover goes on from the status, and events are
@@ -209,7 +213,7 @@ class ClusterWriter:
         return None
 
     def _claims(self, job: StatusWriter, meta: dict[str, Any]) -> bool:
-        """Make a write one that is refused (409) if the job has changed, unless it is another's."""
+        """Return whether no other controller has the job; put its known version into `meta`."""
         plural = OASIS_JOBS.plural if job.kind is None else job.kind.where.plural
         store = self._stores.get(plural)
         existing = None if store is None else store.get(meta["namespace"], meta["name"])
@@ -220,7 +224,7 @@ class ClusterWriter:
 
 
 def _switch_patch(action: Switch) -> tuple[ResourceKind, dict[str, Any]]:
-    """The merge patch that suspends or resumes an object, and no other one of its name."""
+    """Return the kind and the merge patch that suspend or resume an object with its uid."""
     if action.kind is WORKLOAD:
         return switching(action.found, action.suspend)
     spec: dict[str, Any] = {"suspend": action.suspend}
@@ -233,7 +237,7 @@ def _switch_patch(action: Switch) -> tuple[ResourceKind, dict[str, Any]]:
 
 
 def _event(job: StatusWriter, kind: str, reason: str, message: str, at: float) -> dict[str, Any]:
-    """Build the event; equal content gives an equal name, so that it is created once."""
+    """Build an Event of a job; equal content gives an equal name, so that it is created once."""
     meta = job.meta
     # A name made from the content lets an event whose answer was lost be sent again without a
     # second one appearing. At most 220 of the 253 characters of a name are used.

@@ -35,12 +35,12 @@ LAST = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp()  # that its fo
 
 
 def reason_word(reason: str) -> str:
-    """The word for a policy's reason."""
+    """Return the word in a condition for a policy's reason, such as NoRoom; else Rejected."""
     return next((word for begin, word in REASONS if reason.startswith(begin)), "Rejected")
 
 
 def error_text(error: BaseException) -> str:
-    """An exception in one line; the class is left out of errors that we raise on purpose."""
+    """Return an exception in one line, without its class if it is an `OasisError`."""
     text = " ".join(str(error).split())
     if isinstance(error, OasisError):
         return text
@@ -48,7 +48,7 @@ def error_text(error: BaseException) -> str:
 
 
 def time_text(time: float) -> str:
-    """A time as Kubernetes writes it, in UTC; one after the year 9999 as the last second of it."""
+    """Return `time` as Kubernetes writes it, in UTC; at most the last second of the year 9999."""
     return datetime.fromtimestamp(min(time, LAST), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -61,7 +61,7 @@ def with_condition(
     now: float,
     generation: int,
 ) -> list[dict[str, Any]]:
-    """`conditions` with one set; its time changes only with its status."""
+    """Return `conditions` with that of type `kind` set; its time changes only with `status`."""
     by_kind = {entry["type"]: dict(entry) for entry in conditions}
     before = by_kind.get(kind)
     since = time_text(now)
@@ -107,7 +107,7 @@ def decision_message(decision: Decision | None, reason: str, completes: str | No
 
 
 def read_status(written: str) -> dict[str, Any]:
-    """The status that an annotation holds as JSON."""
+    """Parse the status in an annotation, which is JSON; an `InstanceError` says what is wrong."""
     try:
         status = json.loads(written)
     except (ValueError, RecursionError) as error:

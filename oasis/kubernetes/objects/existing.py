@@ -44,7 +44,7 @@ SELECTOR = f"{names.SCHEDULED}=true"
 
 @dataclass(frozen=True, slots=True)
 class PodSet:
-    """Pods of one template."""
+    """The pods of one template of an object: their number and their template."""
 
     name: str  # of the replicated job; empty where there is only one template
     count: int  # how many there are at a time
@@ -111,7 +111,7 @@ CHILDREN_OF = frozenset({JOBSET.name, TRAINJOB.name})  # these make objects of t
 
 
 def _parent_of(item: Object) -> str | None:
-    """Uid of the JobSet or the TrainJob that made an object, and is scheduled in its place."""
+    """Return the uid of the JobSet or TrainJob that controls an object; None if there is none."""
     # Such a child may carry our label because its parent's template does.
     for owner in item["metadata"].get("ownerReferences") or ():
         if owner.get("controller") and owner.get("kind") in CHILDREN_OF:
@@ -120,7 +120,7 @@ def _parent_of(item: Object) -> str | None:
 
 
 def items_of(seen: Seen, kind: ExistingKind) -> list[Object]:
-    """Objects of one kind that have our label, and stand for jobs of their own."""
+    """Return the objects of a kind to schedule as jobs; a TrainJob has the parts of its JobSet."""
     if kind is WORKLOAD:  # by our gate, because Kueue gives it no label
         return read_workloads(seen, (i for other in EXISTING[:-1] for i in items_of(seen, other)))
     # Counts and templates of a TrainJob come from its runtime, and from what it patches there: the
@@ -146,7 +146,7 @@ def _name(item: Object) -> tuple[str, str]:
 
 
 def job_items(seen: Seen) -> list[tuple[ExistingKind | None, Object]]:
-    """Jobs of all kinds, each with its kind; None for an ``OasisJob``."""
+    """Return all jobs to schedule as pairs of kind and object; kind None: an ``OasisJob``."""
     oasis_jobs: list[tuple[ExistingKind | None, Object]] = [
         (None, item) for item in seen.get(names.PLURAL, ())
     ]
@@ -154,22 +154,22 @@ def job_items(seen: Seen) -> list[tuple[ExistingKind | None, Object]]:
 
 
 def own_uid(meta: Object) -> str:
-    """The uid of the object itself: a Workload is known by that of its owner."""
+    """Return the uid of the object itself; ``uid`` of a Workload is that of its owner."""
     return str(meta.get("itself", meta["uid"]))
 
 
 def name_of(item: Object, kind: ExistingKind | None) -> str:
-    """The name of a job among all kinds."""
+    """Return ``namespace/name`` of an OasisJob, ``namespace/kind/name`` of other kinds."""
     return job_id(names.KIND if kind is None else kind.name, *_name(item))
 
 
 def existing_objects(seen: Seen) -> dict[str, tuple[ExistingKind, Object]]:
-    """Jobs whose pods other controllers create, by uid."""
+    """Return the jobs whose pods other controllers create, as kind and object, by uid."""
     return {item["metadata"]["uid"]: (kind, item) for kind, item in job_items(seen) if kind}
 
 
 def status_of(item: Object, kind: ExistingKind | None) -> dict[str, Any]:
-    """Read the status of an object, or our annotation in its place."""
+    """Return the status of an OasisJob, or that in the annotation of other kinds; or empty."""
     # Empty if there is none, or if the annotation is not one that we can have written.
     if kind is None:
         return item.get("status") or {}
@@ -179,7 +179,7 @@ def status_of(item: Object, kind: ExistingKind | None) -> dict[str, Any]:
 
 @lru_cache(maxsize=4096)
 def _noted_status(written: str, job: str) -> dict[str, Any]:
-    """The status in an annotation; asked for in every turn, and what is wrong is said once."""
+    """Parse the status in an annotation; empty, with one warning, if it is not as we wrote it."""
     try:
         return read_status(written)
     except InstanceError as error:
@@ -195,7 +195,7 @@ def controller_of(item: Object, kind: ExistingKind | None) -> str | None:
 def without_others(
     seen: Mapping[str, list[Any]], controller: str
 ) -> tuple[dict[str, list[Any]], dict[str, tuple[str, str]]]:
-    """Split a snapshot into the part for this controller and the jobs of other controllers."""
+    """Return a snapshot without jobs of other controllers, and name and controller of those."""
     # The latter are, by uid of the job, its name and that of the other controller.
     kept, others = dict(seen), {}
     for plural, kind in ((names.PLURAL, None), *BY_PLURAL.items()):
@@ -215,7 +215,7 @@ def is_suspended(item: Object) -> bool:
 
 
 def queue_of(item: Object) -> str | None:
-    """The queue of Kueue that an object is in, where Kueue suspends and resumes it."""
+    """Return the Kueue queue that the label of an object names; None if it has none."""
     return (item["metadata"].get("labels") or {}).get(names.QUEUE)
 
 
@@ -225,7 +225,7 @@ def is_indexed(item: Object) -> bool:
 
 
 def ended(item: Object, kind: ExistingKind) -> tuple[bool, str | None]:
-    """Return whether an object has ended, and the reason if it failed."""
+    """Return whether an object is complete, and why it failed, or None if it did not fail."""
     complete, failed = kind.ends
     for entry in (item.get("status") or {}).get("conditions") or ():
         if entry["status"] == "True" and entry["type"] == complete:
@@ -237,13 +237,13 @@ def ended(item: Object, kind: ExistingKind) -> tuple[bool, str | None]:
 
 
 def part_of(pod: Object) -> str | None:
-    """Name of the `PodSet` that a pod belongs to; None where there is only one."""
+    """Return the name of the `PodSet` that a pod belongs to; None where there is only one."""
     labels = pod["metadata"].get("labels") or {}
     return labels.get(POD_SET, labels.get(REPLICATED_JOB))
 
 
 def tasks_of(kind: ExistingKind, item: Object) -> tuple[PodSet, PodSet | None]:
-    """Return the pod templates of the workers and of the parameter servers."""
+    """Return the templates of workers and of parameter servers; None without servers."""
     parts, notes = kind.parts(item), item["metadata"].get("annotations") or {}
     name = notes.get(names.SERVERS)
     servers = [part for part in parts if name is not None and part.name == name]
@@ -266,7 +266,7 @@ def tasks_of(kind: ExistingKind, item: Object) -> tuple[PodSet, PodSet | None]:
 
 
 def version_of(item: Object, kind: ExistingKind | None) -> int:
-    """A number that changes when the owner edits a job, but not when the controller writes it."""
+    """Return a number that changes when the owner edits a job, not when the controller does."""
     if kind is None:
         return int(item["metadata"].get("generation", 1))
     # The generation of other kinds changes with `suspend`, which we write, so it tells no edit.
@@ -293,7 +293,7 @@ DIGITS = 16  # of the largest count
 def parse(
     item: Object, kind: ExistingKind | None, clock: SlotClock, resources: ResourceMap
 ) -> JobSpec:
-    """Read a job of any kind."""
+    """Read a job of any kind; with `kind` None `item` is an ``OasisJob``. Errors name the field."""
     if kind is None:
         return parse_job(item, clock, resources)
     # It is a gang of as many workers as its templates say. A Job with the annotations
@@ -347,7 +347,7 @@ def _network(kind: ExistingKind, item: Object) -> PodNetwork | None:
 
 
 def _noted(notes: Object, name: str, schema: Object, field: str) -> Any:
-    """The value of an annotation, read as that field of an ``OasisJob``."""
+    """Return annotation `name`, checked as `field` of an ``OasisJob``; its default if missing."""
     schema = schema["properties"][field]
     with located_at(f"{NOTES}.{name}"):
         value = notes.get(name, schema["default"])
@@ -360,7 +360,7 @@ def _count(text: str) -> Any:
 
 
 def _range(kind: ExistingKind, item: Object, count: int) -> tuple[int, int]:
-    """Fewest and most workers."""
+    """Return the fewest and most workers by annotation; without annotations both are `count`."""
     notes = item["metadata"].get("annotations") or {}
     limits = [name for name in (names.MINIMUM, names.MAXIMUM) if name in notes]
     if not limits:
@@ -381,7 +381,7 @@ def _range(kind: ExistingKind, item: Object, count: int) -> tuple[int, int]:
 
 
 def counts_of(job: Object, workers: int) -> dict[str, int]:
-    """The fields that give a Job so many workers."""
+    """Return the spec fields that set the workers of a Job; raise if it cannot be resized."""
     count, completions = job["spec"].get("parallelism", 1), job["spec"].get("completions")
     if is_indexed(job):  # it can be resized if both change together
         if completions != count:

@@ -20,7 +20,7 @@ SHARED = ("oasisjob", "utilityclass", "capacitywindow", "policies", "roles")
 
 
 def shared() -> list[Object]:
-    """The kinds, the admission policies and the roles, which all controllers of a cluster share."""
+    """Return the kinds, admission policies and roles that all controllers of a cluster share."""
     return [body for name in SHARED for body in read_yaml(f"chart/shared/{name}.yaml")]
 
 
@@ -32,7 +32,7 @@ def own(
     spaces: Sequence[str] = (),
     monitored: bool = False,
 ) -> list[Object]:
-    """The objects of one controller, in the order in which they can be made."""
+    """Return the objects of one controller, in the order in which they can be made."""
     # It has rights in the namespaces `spaces` alone, if there are any; `monitored`: with a
     # ServiceMonitor, a kind of the Prometheus operator.
     objects = []
@@ -60,7 +60,7 @@ def own(
 
 
 def _renamed(value: Any, names: Mapping[str, str]) -> Any:
-    """An object with the names of a controller in place of those in the files."""
+    """Return `value` with the keys of `names` replaced by their values in all its texts."""
     if isinstance(value, dict):
         return {k: v if k == COMMON else _renamed(v, names) for k, v in value.items()}
     if isinstance(value, list):

@@ -31,7 +31,7 @@ class PodNetwork:
     isolated: bool = False  # whether only pods of the same job may connect to its pods
 
     def can_resize(self, has_ps: bool) -> bool:
-        """Whether workers may join and leave while the others train."""
+        """Whether workers may join and leave in training; `has_ps`: with parameter servers."""
         # JAX and TensorFlow's collectives fix their processes when they start.
         return self.framework != "jax" and (self.framework != "tensorflow" or has_ps)
 
@@ -48,13 +48,13 @@ class Gang:
     span: tuple[int, int] | None = None
 
     def hosts(self, task: str) -> tuple[str, ...]:
-        """Host names of a task in order of their indices."""
+        """Return the host names of the pods of `task` in order of their indices."""
         hosts = self.workers if task == TaskGroup.WORKER else self.ps
         return tuple(hosts[index] for index in sorted(hosts))
 
 
 def service_name(job: str) -> str:
-    """The Service of a job, the subdomain of its pods: a label of at most 40 characters."""
+    """Return the name of a job's Service, the subdomain of its pods: at most 40 characters."""
     if LABEL.fullmatch(job) and len(job) <= LONGEST_NAME:
         return job
     # What is changed or cut off could make two names one, so a digest tells them apart.
@@ -64,17 +64,17 @@ def service_name(job: str) -> str:
 
 
 def hostname(job: str, task: str, index: int) -> str:
-    """The host name of a pod."""
+    """Return the host name of a pod by its index among those of its task."""
     return f"{service_name(job)}-{task}-{index}"
 
 
 def address(job: str, task: str, index: int) -> str:
-    """The name by which other pods of the namespace find a pod."""
+    """Return the name by which other pods of the namespace reach a pod."""
     return f"{hostname(job, task, index)}.{service_name(job)}"
 
 
 def environment(network: PodNetwork, gang: Gang, task: str, index: int) -> dict[str, str]:
-    """Variables of one pod of a gang, by its index among those of its task."""
+    """Return the variables of one pod of a gang, by its index among those of its task."""
     variables = {
         "OASIS_TASK": str(task),
         "OASIS_INDEX": str(index),
@@ -118,6 +118,7 @@ def _torch(network: PodNetwork, gang: Gang, index: int) -> dict[str, str]:
 
 
 def _tf_config(network: PodNetwork, gang: Gang, task: str, index: int) -> dict[str, Any]:
+    """Return TensorFlow's TF_CONFIG of one pod: the hosts of the gang, and which of them it is."""
     workers, ps = (
         [f"{host}:{network.port}" for host in gang.hosts(group)] for group in ("worker", "ps")
     )
@@ -143,13 +144,13 @@ def _tf_config(network: PodNetwork, gang: Gang, task: str, index: int) -> dict[s
 
 
 def variables(network: PodNetwork, task: str, elastic: bool) -> tuple[str, ...]:
-    """Names of the variables of such a pod, the same for every gang."""
+    """Return the names of the variables of a pod of `task`, the same for every gang."""
     gang = Gang("", {0: ""}, {0: ""}, (1, 2) if elastic else None)
     return tuple(environment(network, gang, task, 0))
 
 
 def with_variables(spec: Mapping[str, Any], variables: Iterable[str]) -> dict[str, Any]:
-    """Spec of a pod whose containers read `variables` from annotations, and its name."""
+    """Return the pod spec in which containers get `variables` from annotations, and POD_NAME."""
     # Its host name is another one, and the reporter has to find the pod. What a container says of a
     # variable itself stays.
     paths = {"POD_NAME": "metadata.name"}
@@ -166,6 +167,7 @@ def with_variables(spec: Mapping[str, Any], variables: Iterable[str]) -> dict[st
 
 
 def _reading(container: Mapping[str, Any], refs: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return a container with variables `refs`, but for those that it defines itself."""
     own = list(container.get("env") or ())
     defined = {entry["name"] for entry in own}
     # Ours come first: what its owner writes may refer to them, as in $(OASIS_INDEX).

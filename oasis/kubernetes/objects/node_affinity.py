@@ -34,7 +34,7 @@ WIDEST = 1 << 63  # integers that are compared have 64 bits
 
 @dataclass(frozen=True, slots=True)
 class NodeRules:
-    """All constraints of a pod on its node, equal where they are written alike."""
+    """All constraints of a pod on its node; two are equal if they are written alike."""
 
     text: str
     selector: Mapping[str, str] = field(compare=False)  # labels that a node must have
@@ -43,7 +43,7 @@ class NodeRules:
 
     @classmethod
     def of(cls, pod_spec: Mapping[str, Any]) -> NodeRules:
-        """Read the spec of a pod; what the API server refuses of it, a dry run tells."""
+        """Read the constraints from a pod spec, unchecked: a dry run shows what is wrong."""
         selector = pod_spec.get("nodeSelector") or {}
         tolerations = pod_spec.get("tolerations") or ()
         of_nodes = (pod_spec.get("affinity") or {}).get("nodeAffinity") or {}
@@ -52,7 +52,7 @@ class NodeRules:
         return cls(text, selector, terms, tolerations)
 
     def refusal(self, node: Node) -> str | None:
-        """Return why the scheduler does not admit such a pod to `node`; None if it does."""
+        """Return why a pod with these rules may not go to `node`; None if it may."""
         taint = next(self.untolerated(node), None)
         if (unmet := self.unmet(node)) or taint is None:
             return unmet
@@ -60,7 +60,7 @@ class NodeRules:
         return f"taint {taint['key']}{value}:{taint['effect']} is not tolerated"
 
     def unmet(self, node: Node) -> str | None:
-        """Return the first label of `node` that a pod does not accept; None if all are fine."""
+        """Return which required labels `node` does not have; None if it meets the rules."""
         name, labels = node["metadata"]["name"], node["metadata"].get("labels") or {}
         for key, value in sorted(self.selector.items()):
             if labels.get(key) != value:
@@ -71,7 +71,7 @@ class NodeRules:
         return None
 
     def untolerated(self, node: Node) -> Iterator[Mapping[str, Any]]:
-        """Taints of `node` that keep such a pod away."""
+        """Yield the taints of `node` that keep away a pod with these rules."""
         spec = node.get("spec") or {}
         cordon = [UNSCHEDULABLE] if spec.get("unschedulable") else []
         for taint in (*(spec.get("taints") or ()), *cordon):
@@ -81,7 +81,7 @@ class NodeRules:
 
 
 def _unmet(term: Mapping[str, Any], name: str, labels: Mapping[str, str]) -> str | None:
-    """Return what a node lacks of a term, all of which has to hold; None if it lacks nothing."""
+    """Return the first requirement of a term that a node does not meet; None if it meets all."""
     requirements = [(rule, labels) for rule in term.get("matchExpressions") or ()]
     requirements += [(rule, {NAME: name}) for rule in term.get("matchFields") or ()]
     if not requirements:
@@ -95,7 +95,7 @@ def _unmet(term: Mapping[str, Any], name: str, labels: Mapping[str, str]) -> str
 
 
 def _holds(operator: str, label: str | None, values: Sequence[str]) -> bool:
-    """Return whether the value of a label, None if there is none, meets a requirement."""
+    """Return whether `label` meets a requirement; it is None if the node has no such label."""
     if operator in ("In", "NotIn"):  # also where the label is missing
         return (label in values) == (operator == "In")
     if operator in ("Exists", "DoesNotExist"):
@@ -117,7 +117,7 @@ def _tolerates(toleration: Mapping[str, Any], taint: Mapping[str, Any]) -> bool:
 def narrowed(
     affinity: Mapping[str, Any] | None, asked: list[dict[str, Any]], where: str
 ) -> dict[str, Any]:
-    """Affinity of a pod with the further requirements `asked`; `where` says labels or fields."""
+    """Return `affinity` with the requirements `asked` added to each term, under its key `where`."""
     result = deepcopy(dict(affinity or {}))
     of_nodes = result["nodeAffinity"] = result.get("nodeAffinity") or {}
     required = of_nodes[REQUIRED] = of_nodes.get(REQUIRED) or {}
@@ -132,7 +132,7 @@ def narrowed(
 
 
 def _integer(value: str | None) -> int | None:
-    """An integer of 64 bits as labels write it, without the underscores that Python would take."""
+    """Return the integer of 64 bits that a label holds; None if it holds none."""
     if value is None or not INTEGER.fullmatch(value):
         return None
     number = int(value)

@@ -56,11 +56,11 @@ class SlotClock:
 
     @property
     def work_seconds(self) -> float:
-        """Seconds of work in a worker-slot."""
+        """Seconds of work in a worker-slot: a slot less the time in which pods start."""
         return self.slot_seconds - self.startup_seconds
 
     def slot(self, time: float) -> int:
-        """The slot at `time`; negative before slot 0."""
+        """Return the slot at `time`; negative before slot 0."""
         return int((time - self.epoch) // self.slot_seconds)
 
     def begin(self, slot: int) -> float:
@@ -68,13 +68,13 @@ class SlotClock:
         return self.epoch + slot * self.slot_seconds
 
     def wall(self, time: float) -> float:
-        """Convert `time` to wall-clock time."""
+        """Convert `time` from the steady clock to what the system clock shows."""
         return time + self.drift
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JobSpec:
-    """A valid ``OasisJob``, or a valid object of another kind."""
+    """A job as read from a valid ``OasisJob``, or from a valid object of another kind."""
 
     uid: str
     namespace: str
@@ -111,7 +111,7 @@ class JobSpec:
 
     @property
     def in_forms(self) -> tuple[JobSpec, ...]:
-        """The job in each of its forms; itself if it has one."""
+        """The job in each of its forms; the job alone if it has one form."""
         return self.forms or (self,)
 
     def needs_ps(self, job: Job) -> bool:
@@ -141,12 +141,12 @@ class JobSpec:
 
 
 def job_id(kind: str, namespace: str, name: str) -> str:
-    """The name of a job among all kinds."""
+    """Return ``namespace/name`` of an OasisJob, ``namespace/kind/name`` of other kinds."""
     return f"{namespace}/{name}" if kind == KIND else f"{namespace}/{kind.lower()}/{name}"
 
 
 def parse_job(item: Mapping[str, Any], clock: SlotClock, resources: ResourceMap) -> JobSpec:
-    """Read an ``OasisJob``."""
+    """Read an ``OasisJob`` in all its forms; an `InstanceError` names a wrong field."""
     with located_at("spec"):
         spec = checked(schema_of(KIND)["spec"], item.get("spec") or {})
         job_as_written = _in_one_form(item["metadata"], spec, clock, resources)
@@ -168,7 +168,7 @@ def parse_job(item: Mapping[str, Any], clock: SlotClock, resources: ResourceMap)
 def _in_one_form(
     meta: Mapping[str, Any], spec: Mapping[str, Any], clock: SlotClock, resources: ResourceMap
 ) -> JobSpec:
-    """The job in the form of its spec, without its other forms."""
+    """Read a job from its spec, without its other forms; an `InstanceError` names a wrong field."""
     workers = spec["workers"]
     minimum, initial, maximum = workers["minimum"], workers.get("initial"), workers["maximum"]
     if minimum > maximum:
@@ -207,7 +207,7 @@ def _in_one_form(
 
 
 def _forms(spec: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
-    """The forms of a job, each with its place; where there are speeds, only the time differs."""
+    """Return the forms of a job, each after its path; a speed makes one that differs in time."""
     forms, speeds, work = spec.get("forms"), spec.get("speeds"), spec["work"]
     if forms is not None and speeds is not None:
         raise InstanceError("speeds", "expected either speeds or forms, not both")
@@ -224,7 +224,7 @@ def _forms(spec: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
 
 
 def _in_form(own: Mapping[str, Any], form: Mapping[str, Any]) -> dict[str, Any]:
-    """The spec of the job, with the fields of a form in place of its own."""
+    """Return the spec `own` of a job with the fields that `form` states in place of its own."""
     spec = dict(own)
     if "work" in form:
         # Worker-seconds are a whole work; what makes up mini-batches may be changed one by one.
@@ -241,7 +241,7 @@ def _in_form(own: Mapping[str, Any], form: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _pods(own: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """The workers, or the parameter servers, with the fields that a form states."""
+    """Return the workers or parameter servers of a spec with the fields in `changes` replaced."""
     pods = {**own, **{name: changes[name] for name in ("minimum", "maximum") if name in changes}}
     if "resources" in changes:
         first, *others = pods["template"]["spec"]["containers"]
@@ -251,7 +251,7 @@ def _pods(own: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _on_nodes(own: dict[str, Any], form: Mapping[str, Any]) -> dict[str, Any]:
-    """Restrict pods to those of their nodes whose labels have the required values."""
+    """Return the pods `own` restricted to nodes that have the labels `form` requires."""
     requirements = [
         {"key": name, "operator": "In", "values": list(values)}
         for name, values in form["requires"].items()
@@ -316,14 +316,14 @@ def job_spec(
 
 
 def identity(name: str, uid: str, task: str | None = None) -> dict[str, str]:
-    """Labels by which the pods of a job, or of one of its groups, are known."""
+    """Return the labels of the pods of a job, or only of those of its group `task`."""
     # A label holds 63 characters and ends with a letter or a digit; the uid tells what is cut off.
     labels = {names.JOB_NAME: name[:63].rstrip("-."), names.JOB_UID: uid}
     return labels if task is None else {**labels, names.TASK: str(task)}
 
 
 def _resize(spec: Mapping[str, Any], network: PodNetwork | None, has_ps: bool, ranges: bool) -> str:
-    """Return how pods are changed when the number of workers changes."""
+    """Return the resize policy, elastic or restart; raise if elastic is impossible."""
     resize: str = spec["resizePolicy"]
     if network is None or resize == "restart":
         return resize
@@ -337,7 +337,7 @@ def _resize(spec: Mapping[str, Any], network: PodNetwork | None, has_ps: bool, r
 
 @contextmanager
 def named_as_written(work: str, values: Any, worker: str, resources: ResourceMap) -> Iterator[None]:
-    """Say fields of an object where those of the model are wrong that follow from them."""
+    """Make errors in fields of the model name the fields of the object they follow from."""
     # `work` is the place of the work, at which `values` stand; `worker` that of a worker's spec.
     bandwidth = {name: resource for name, resource, _ in resources.entries}.get(BANDWIDTH, "")
     whole = isinstance(values, Mapping) and "workerSeconds" in values
@@ -358,7 +358,7 @@ def named_as_written(work: str, values: Any, worker: str, resources: ResourceMap
 
 @contextmanager
 def _as_a_form_says_it(path: str) -> Iterator[None]:
-    """A form says less than a spec: resources of the first container, or only a speed."""
+    """Make errors in the spec of a form name the field of the form at `path`."""
     try:
         yield
     except InstanceError as error:
@@ -389,7 +389,7 @@ def parse_utility(data: Any, clock: SlotClock, path: str = "utility") -> Utility
 
 
 def parse_work(data: Any, maximum: int, clock: SlotClock, path: str = "work") -> dict[str, Any]:
-    """Work of the model, as fields of `Job`: by minibatches, or by worker-seconds."""
+    """Return minibatches or worker-seconds as fields of `Job`; `maximum`: most workers."""
     # Most workers, the `maximum`, are the chunks of the model.
     with located_at(path):
         data = checked(schema_of(KIND)["spec"]["properties"]["work"], data)
@@ -416,7 +416,7 @@ def parse_work(data: Any, maximum: int, clock: SlotClock, path: str = "work") ->
 
 
 def as_it_was(submission: Submission, spec: JobSpec | None) -> JobSpec:
-    """Return the spec that a policy knows of a job that was edited or deleted since."""
+    """Return the job as the policy knows it, with pod templates of `spec`; None: it was deleted."""
     # It follows from what a checkpoint has of it, and from the templates of the job as it is now;
     # None if it is gone.
     known: dict[str, Any] = {

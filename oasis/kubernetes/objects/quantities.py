@@ -27,7 +27,7 @@ _FORM = re.compile(QUANTITY, re.ASCII)
 
 
 def quantity(value: Any, path: str) -> Fraction:
-    """An amount as Kubernetes writes it, such as ``"500m"``, ``"16Gi"`` or 4, exactly."""
+    """Return an amount such as ``"500m"``, ``"16Gi"`` or 4, exactly; errors name `path`."""
     amount = _amount(str(value)) if not isinstance(value, bool) else None
     if amount is None:
         expected = "expected an amount such as 2, 500m or 16Gi"
@@ -41,7 +41,7 @@ def quantity(value: Any, path: str) -> Fraction:
 
 @lru_cache(maxsize=4096)
 def _amount(text: str) -> Fraction | None:
-    """An amount; None if the text is none. Cached: nodes and pods repeat a few texts."""
+    """Parse an amount; None if the text is none. Cached: nodes and pods repeat a few texts."""
     match = _FORM.fullmatch(text)
     if match is None:
         return None
@@ -61,7 +61,7 @@ class ResourceMap:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the model."""
+        """Names of the resources in the model."""
         return tuple(name for name, _, _ in self.entries)
 
     def amounts(self, requests: Mapping[str, Fraction]) -> dict[str, float]:
@@ -73,7 +73,7 @@ class ResourceMap:
 
     @classmethod
     def of(cls, gpu: str) -> ResourceMap:
-        """The map where the cluster calls GPUs so."""
+        """Return the map for a cluster in which GPUs are the resource `gpu`."""
         # Gigabytes of the file format are decimal; a Gi is 7 % more.
         giga = Fraction(10**9)
         entries = (
@@ -98,6 +98,7 @@ def requests_of(pod_spec: Mapping[str, Any]) -> Amounts:
 
 @lru_cache(maxsize=4096)
 def _requests(text: str) -> Amounts:
+    """Return the requests of a pod; `text` is JSON of its fields that say them."""
     # Cached by what is read: thousands of pods ask for the same, again and again. A limit without a
     # request counts as the request, as the API server sets it.
     pod_spec, sidecars, peak = json.loads(text), Amounts(), Amounts()
@@ -115,7 +116,7 @@ def _requests(text: str) -> Amounts:
 
 
 def _asked(owner: Mapping[str, Any]) -> Amounts:
-    """Requests of a container, or of a pod as a whole."""
+    """Return the requests of a container or pod; a limit counts where it has no request."""
     resources = owner.get("resources") or {}
     return _amounts(resources.get("limits")) | _amounts(resources.get("requests"))
 
@@ -129,7 +130,7 @@ def _most(one: Amounts, other: Amounts) -> Amounts:
 
 
 def summed(parts: Iterable[Mapping[str, Fraction]]) -> Amounts:
-    """The sum of several amounts, resource by resource."""
+    """Return the sum of several amounts, resource by resource."""
     total: Amounts = {}
     for part in parts:
         take(total, part, -1)
@@ -137,6 +138,6 @@ def summed(parts: Iterable[Mapping[str, Fraction]]) -> Amounts:
 
 
 def take(room: Amounts, asked: Mapping[str, Fraction], sign: int = 1) -> None:
-    """Take amounts out of what is there; with a sign of -1 they are given back."""
+    """Subtract the amounts `asked` from `room` in place; with a sign of -1 add them."""
     for name, amount in asked.items():
         room[name] = room.get(name, NOTHING) - sign * amount

@@ -25,7 +25,7 @@ TERMINAL = frozenset({"Completed", "Rejected", "GivenUp"})
 
 
 def checked(schema: Schema, value: Any) -> Any:
-    """`value` as the API server takes it, with its defaults; an `InstanceError` names the field."""
+    """Return `value` checked by `schema`, with its defaults; an `InstanceError` names the field."""
     # Rules between fields are for whoever reads the value.
     kind = schema["type"]
     if kind == "object":
@@ -78,13 +78,13 @@ def _object(schema: Schema, value: Any) -> dict[str, Any]:
 
 
 def checked_template(template: Any, path: str) -> Any:
-    """A template of pods of which all that is read is as it should be."""
+    """Return a pod template in which all fields that we read are checked; errors name `path`."""
     with located_at(path):
         return checked(read_yaml("objects/template.yaml")[0], template)
 
 
 def schema_of(kind: str) -> Schema:
-    """The schemas of the fields of one of our kinds: ``spec`` and perhaps ``status``."""
+    """Return the schemas of the fields of one of our kinds: ``spec`` and perhaps ``status``."""
     (definition,) = read_yaml(f"chart/shared/{kind.lower()}.yaml")
     (version,) = definition["spec"]["versions"]
     fields: Schema = version["schema"]["openAPIV3Schema"]["properties"]
@@ -93,7 +93,7 @@ def schema_of(kind: str) -> Schema:
 
 @cache
 def read_yaml(name: str) -> list[dict[str, Any]]:
-    """The objects of one of our files, which are not to be changed."""
+    """Return the objects in a YAML file of this package. Cached: do not change them."""
     import yaml  # noqa: PLC0415 (needs an extra)
 
     file = resources.files("oasis.kubernetes") / name

@@ -35,7 +35,7 @@ class UtilityClass:
         return self.namespaces is None or namespace in self.namespaces
 
     def refusal(self, kind: str, claim: float) -> str | None:
-        """Return why a utility is not allowed by this class; None if it is."""
+        """Return why a utility of `kind` worth `claim` is not allowed; None if it is."""
         allows = f"{names.CLASS_KIND} {self.name} allows"
         if kind not in self.kinds:
             return f"has a utility of kind {kind}, and {allows} {', '.join(self.kinds)}"
@@ -45,7 +45,7 @@ class UtilityClass:
 
 
 def claim_of(utility: Utility) -> float:
-    """The most that a utility says that its job is worth."""
+    """Return the most that a utility says its job is worth."""
     if isinstance(utility, Sigmoid):
         return float(utility.priority)
     if isinstance(utility, Piecewise):
@@ -54,7 +54,7 @@ def claim_of(utility: Utility) -> float:
 
 
 def parse_class(item: Object) -> UtilityClass:
-    """Read a ``UtilityClass``."""
+    """Read a ``UtilityClass``; an `InstanceError` names a wrong field."""
     with located_at("spec"):
         spec = checked(schema_of(names.CLASS_KIND)["spec"], item.get("spec") or {})
         utility_class = UtilityClass(
@@ -95,7 +95,7 @@ class Classes:
         return bool(self._known or self.errors)
 
     def find(self, name: str | None, namespace: str) -> UtilityClass | str:
-        """The class of a job that names it, or the default one; or why there is none."""
+        """Return the class `name`, None: the default of `namespace`; or why there is none."""
         if name is None:
             # Of several defaults the strictest counts, as at admission, where each is asked.
             defaults = [each for each in self._known.values() if each.is_default]
@@ -115,7 +115,7 @@ class Classes:
 
 
 def with_defaults(seen: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
-    """A snapshot in which jobs of other kinds without utility or work have those of their class."""
+    """Return a snapshot in which jobs without utility or work have those of their class."""
     classes = Classes(seen.get(names.CLASS_PLURAL, ()))
     kinds = {kind.where.plural for kind in EXISTING} if classes else set()
     return {
@@ -125,6 +125,7 @@ def with_defaults(seen: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
 
 
 def _filled(item: Any, classes: Classes) -> Any:
+    """Return a job with the utility and the work of its class, where it states none."""
     meta = item["metadata"]
     notes = meta.get("annotations") or {}
     if notes.keys() >= {names.UTILITY, names.WORK}:

@@ -31,7 +31,7 @@ SETTINGS = (
 
 
 def kept(item: Object) -> dict[str, Any]:
-    """A Workload with the settings of its pod templates as its annotations."""
+    """Return a Workload as it is stored: settings of its pod templates become annotations."""
     meta = item["metadata"]
     notes: dict[str, str] = dict(meta.get("annotations") or {})
     for part in reversed(item["spec"]["podSets"]):
@@ -44,7 +44,7 @@ WORKLOADS = ResourceKind(PREFIX, "workloads", kept=kept, optional=True)
 
 
 def read_workloads(seen: Seen, labelled: Iterable[Object]) -> list[Object]:
-    """Workloads whose pods have our gate, each as its owner: with its uid, and ``suspend``."""
+    """Return gated Workloads as jobs with the uids of their owners, without `labelled` owners."""
     # A Workload may be made anew, and its owner stays the same. Of one that is `labelled` as ours,
     # too, nothing is done here: two would switch it. There the reader of its kind says so. Those of
     # namespaces that are not watched are seen, for their quota, but not their LocalQueues.
@@ -62,7 +62,7 @@ def read_workloads(seen: Seen, labelled: Iterable[Object]) -> list[Object]:
 
 
 def key_of(meta: Object, name: str = "") -> tuple[str, str]:
-    """By what an object, or another one in its namespace, is found."""
+    """Return namespace and name of an object, or of `name` in the same namespace, as a key."""
     return meta["namespace"], name or meta["name"]
 
 
@@ -73,19 +73,20 @@ def _is_gated(item: Object) -> bool:
 
 
 def _is_replaced(item: Object) -> bool:
-    """Whether another Workload of its owner counts in its place."""
+    """Whether a Workload ended neither well nor badly: its owner has another in its place."""
     end = said(item, "Finished")
     return end["status"] == "True" and end["reason"] not in ("Succeeded", "Failed")
 
 
 def said(item: Object, kind: str) -> Object:
-    """The condition of that kind, or one that says nothing."""
+    """Return the condition of type `kind`, or one of status Unknown if there is none."""
     conditions = (item.get("status") or {}).get("conditions") or ()
     silent = {"type": kind, "status": "Unknown", "reason": "", "message": ""}
     return next((c for c in conditions if c["type"] == kind), silent)
 
 
 def _as_owner(item: Object, owner: Object, queue: Object) -> Object:
+    """Return a Workload in the shape of a job, with its owner's uid and what switching it needs."""
     meta, spec, status = item["metadata"], item["spec"], item.get("status") or {}
     notes = meta.get("annotations") or {}
     gates = [name for name in (notes.get(GATED_BY) or "").split(",") if name]
@@ -131,17 +132,17 @@ def _as_owner(item: Object, owner: Object, queue: Object) -> Object:
 
 
 def left_alone(item: Object) -> str | None:
-    """Return why a Workload is left to others for now; None if it is not, or no Workload."""
+    """Return why a Workload may not be scheduled here now; None if it may, and for other kinds."""
     return item["spec"].get("alone")  # type: ignore[no-any-return]
 
 
 def stops(item: Object) -> bool:
-    """Return whether Kueue still takes back the quota of a Workload that was paused."""
+    """Return whether a paused Workload still has its quota, which Kueue takes back."""
     return bool(item["spec"].get("stops"))
 
 
 def preempted(item: Object) -> str | None:
-    """Return what Kueue says of a Workload that it has preempted, and that is to run; else None."""
+    """Return Kueue's message about a Workload that it preempted and that should run; else None."""
     quota, evicted = said(item, "QuotaReserved"), said(item, "Evicted")
     is_preempted = evicted["status"] == "True" and evicted["reason"] == "Preempted"
     if item["spec"].get("suspend") or quota["status"] == "True" or not is_preempted:
@@ -150,7 +151,7 @@ def preempted(item: Object) -> str | None:
 
 
 def without_quota(item: Object) -> str:
-    """Return why Kueue does not let a Workload run that was started; empty if it does."""
+    """Return why a started Workload has no quota; empty if it has, and for other kinds."""
     if "alone" not in item["spec"] or item["spec"]["suspend"]:
         return ""
     quota = said(item, "QuotaReserved")
@@ -158,7 +159,7 @@ def without_quota(item: Object) -> str:
 
 
 def switching(item: Object, suspend: bool) -> tuple[ResourceKind, dict[str, Any]]:
-    """What is patched, and how, so that a Workload is paused, resumed or started."""
+    """Return the kind to patch and the patch that pauses, resumes or starts a Workload."""
     meta, spec = item["metadata"], item["spec"]
     if suspend or not spec["active"]:
         mark = {names.PAUSED: "true" if suspend else None}

@@ -51,7 +51,7 @@ StartupSeconds = Annotated[float, "Part of a slot that pods may take to start wi
 
 @dataclass(frozen=True, slots=True)
 class ClusterOptions:
-    """Options that name a cluster."""
+    """Command-line options that choose the cluster."""
 
     kubeconfig: Annotated[
         Path | None, "Cluster to talk to. [default: as kubectl; in a pod, its service account]"
@@ -60,7 +60,7 @@ class ClusterOptions:
     of_kubeconfig: Annotated[str | None, {"flag": "--context"}, "Context of the kubeconfig."] = None
 
     def connect(self, *, dry_run: bool = False) -> Objects:
-        """Reads and writes of the cluster."""
+        """Connect to the cluster and return its objects; with `dry_run` nothing is written."""
         path = None if self.kubeconfig is None else str(self.kubeconfig)
         if path is not None and not Path(path).is_file():
             raise oasis.InputError("--kubeconfig", f"expected a file, got {path}")
@@ -69,7 +69,7 @@ class ClusterOptions:
 
 @dataclass(frozen=True, slots=True)
 class ControllerOptions:
-    """Options that name a controller."""
+    """Command-line options that choose the controller."""
 
     namespace: System = SYSTEM
     name: Annotated[
@@ -87,13 +87,13 @@ class ControllerOptions:
 
     @property
     def one(self) -> str:
-        """The name, where there can be one controller alone."""
+        """The name of the controller; the default name if the option is not given."""
         return FIELD_MANAGER if self.name is None else self.name
 
 
 @dataclass(frozen=True, slots=True)
 class NodeOptions:
-    """Options that say which nodes are planned with, and how."""
+    """Command-line options that say which nodes are planned with, and how."""
 
     ps_share: Annotated[
         str | None, "Part of nodes labelled `both` for parameter servers, such as 0.2."
@@ -104,7 +104,7 @@ class NodeOptions:
 
     @property
     def share(self) -> Fraction | None:
-        """``--ps-share`` as an exact number between 0 and 1."""
+        """``--ps-share`` as an exact number between 0 and 1; None if it is not given."""
         if self.ps_share is None:
             return None
         try:
@@ -118,13 +118,13 @@ class NodeOptions:
 
 
 def resources_of(gpu: str) -> ResourceMap:
-    """The resources, with GPUs by this name."""
+    """Return the resource map in which GPUs are called `gpu`, such as nvidia.com/gpu."""
     with naming_flags((), gpu="--gpu-resource"):
         return ResourceMap.of(gpu)
 
 
 def namespaces_of(text: str | None) -> tuple[str, ...]:
-    """``--namespaced`` as names; empty: all namespaces."""
+    """Return the names in ``--namespaced``; empty if it is not given: all namespaces."""
     if text is None:
         return ()
     namespaces = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
@@ -136,13 +136,13 @@ def namespaces_of(text: str | None) -> tuple[str, ...]:
 def seen_jobs(
     objects: Objects, namespaces: tuple[str | None, ...]
 ) -> dict[str, list[dict[str, Any]]]:
-    """The jobs of all kinds in these namespaces, by plural of their kind; None: in all."""
+    """Return all jobs and queues in `namespaces`, by plural of their kind; None: in all."""
     kinds = (OASIS_JOBS, LOCAL_QUEUES, *(kind.where for kind in EXISTING))
     return objects.snapshot((kind, space) for space in namespaces for kind in kinds)
 
 
 def jobs_of(objects: Objects, namespace: str | None) -> list[Found]:
-    """OasisJobs by namespace and name; then jobs of other kinds that are scheduled here."""
+    """Return the jobs scheduled here: OasisJobs by name, then jobs of other kinds."""
     jobs = job_items(seen_jobs(objects, (namespace,)))
     return sorted(
         jobs, key=lambda job: ("" if job[0] is None else job[0].name, name_of(job[1], job[0]))
@@ -152,7 +152,7 @@ def jobs_of(objects: Objects, namespace: str | None) -> list[Found]:
 def of_controller(
     jobs: Iterable[Found], namespace: str, name: str | None
 ) -> tuple[list[Found], list[str]]:
-    """The jobs of a controller, and of none yet, with its name; without one all, with all names."""
+    """Return the jobs of a controller, or of none yet, and its name; of all if `name` is None."""
     owners = [(job, controller_of(job[1], job[0])) for job in jobs]
     if name is not None:
         controller = f"{namespace}/{name}"
@@ -162,7 +162,7 @@ def of_controller(
 
 
 def sign_of_life(objects: Objects, controller: str) -> dict[str, Any]:
-    """Return whether a controller runs, by its lease; ``alive`` is null if unknown."""
+    """Return whether `controller` runs, by its lease, as a document; ``alive`` None: unknown."""
     # Seconds are counted by the clock of this machine: a lease is called dead after twice its time.
     namespace, _, name = controller.partition("/")
 
@@ -188,7 +188,7 @@ def sign_of_life(objects: Objects, controller: str) -> dict[str, Any]:
 
 
 def memory_of(objects: Objects, system: str, name: str) -> tuple[dict[str, Any], SlotClock]:
-    """The checkpoint of the controller, and its slots."""
+    """Return the checkpoint of a controller and its slot clock; raise if there is none."""
     memory: dict[str, Any] | None = Checkpoint(objects, system, name).read()
     if memory is None:
         expected = f"expected the checkpoint of a controller in namespace {system}; found none"

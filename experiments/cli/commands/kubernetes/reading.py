@@ -1,4 +1,4 @@
-"""Reports on a cluster: ``status``, ``explain``, ``plan``, ``quote`` and ``import``."""
+"""Reports on a cluster: ``status``, ``explain``, ``plan`` and ``quote``."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def status(
 
 
 def summary(job: cluster.Found) -> dict[str, Any]:
-    """Summary of one job, as plain data."""
+    """Return phase, progress, promise, utility and reasons of one job, as plain data."""
     kind, item = job
     status = status_of(item, kind)
     conditions = {c["type"]: c for c in status.get("conditions") or ()}
@@ -133,7 +133,7 @@ def explain(
 
 
 def named_job(name: str, namespace: str | None) -> str:
-    """The name of a job as `status` prints it."""
+    """Return the name of a job as `status` prints it: with its namespace, and kind if given."""
     where, *parts = name.split("/") if "/" in name else (namespace or "default", name)
     if len(parts) > 2 or not all((where, *parts)):
         raise oasis.InputError("NAME", "expected name, namespace/name or namespace/kind/name", name)
@@ -145,7 +145,7 @@ def named_job(name: str, namespace: str | None) -> str:
 
 
 def explained(job: cluster.Found) -> list[dict[str, Any]]:
-    """The conditions of a job with advice; those that matter now come first."""
+    """Return the conditions of a job with advice for its owner, the latest change first."""
     file = Path(__file__).with_name("advice.json")  # to owners of jobs, by reason
     advice = json.loads(file.read_text(encoding="utf-8"))
     conditions = status_of(job[1], job[0]).get("conditions") or ()
@@ -242,7 +242,7 @@ def quote(
 
 
 def read_object(file: Path) -> dict[str, Any]:
-    """The OasisJob of a YAML or JSON file."""
+    """Read the OasisJob in a YAML or JSON file; its uid and generation are placeholders."""
     import yaml  # noqa: PLC0415 (needs an extra)
 
     with located_at(source=file):
@@ -261,7 +261,7 @@ def read_object(file: Path) -> dict[str, Any]:
 
 
 def planner_of(memory: dict[str, Any]) -> Planner:
-    """Restore the policy of the controller's checkpoint, for queries."""
+    """Return the policy restored from a checkpoint; raise if it cannot give quotes."""
     making = memory["making"]
     silent = f"policy {memory['policy']} gives no quotes"
     if making is None or making.get("lookahead") is None:

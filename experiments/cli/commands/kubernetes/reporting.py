@@ -38,7 +38,7 @@ from oasis.solvers import TRUST
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """The part of a cluster that is read, and the names that it uses."""
+    """The part of a cluster to read, and the slots and names of resources to read it with."""
 
     objects: Objects
     clock: SlotClock
@@ -48,14 +48,14 @@ class Reach:
     spaces: tuple[str | None, ...] = (None,)  # where pods can be seen; (None,): everywhere
 
     def seen(self) -> dict[str, list[Any]]:
-        """The jobs of all kinds, by plural of their kind, with what their utility classes say."""
+        """Return jobs by plural of their kind, with the defaults of their utility classes."""
         classes = self.objects.snapshot([(CLASSES, None)])
         return with_defaults(cluster.seen_jobs(self.objects, self.namespaces) | classes)
 
     def submitted(
         self, items: Iterable[cluster.Found]
     ) -> Iterator[tuple[int | None, str, JobSpec]]:
-        """Slot of arrival, if a controller has read it, time of creation, what the owner wants."""
+        """Yield for each valid job its slot of arrival or None, time of creation and spec."""
         for kind, item in items:
             try:
                 spec = parse(item, kind, self.clock, self.resources)
@@ -68,7 +68,7 @@ class Reach:
     def instance(
         self, seen: Mapping[str, list[Any]], arrived: list[tuple[int, str, JobSpec]], last: int
     ) -> oasis.Instance:
-        """The nodes as they are now, and jobs by slot of arrival, the first in slot 0."""
+        """Return present nodes and the jobs as an instance, from the first arrival to `last`."""
         first = min((slot for slot, _, _ in arrived), default=0)
         nodes, _ = self.objects.list_all(NODES, selector=self.machines.nodes)
         pods = [pod for space in self.spaces for pod in self.objects.list_all(PODS, space)[0]]
@@ -207,7 +207,7 @@ def report(
 
 
 def slot_of(clock: SlotClock, created: str) -> int:
-    """The slot in which a job that was made then is first decided on."""
+    """Return the slot in which a job created at time `created` is first decided on."""
     return clock.slot(seconds_of(created)) + 1
 
 
@@ -218,7 +218,7 @@ def measured(
     limits: Mapping[str, Any],
     seed: int,
 ) -> tuple[Comparison, list[str]]:
-    """Measured cluster run beside the policies and the optimum, with notes."""
+    """Compare what the cluster earned with simulated policies and the optimum; add notes."""
     best = BestRun()
     comparison = run_policies(instance, {name: {} for name in policies}, {}, best)
     comparison = live.with_actual(comparison, actual)

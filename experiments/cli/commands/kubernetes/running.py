@@ -204,7 +204,7 @@ def policy_maker(
     lookahead: int,
     horizon: int | None,
 ) -> Callable[[], Policy]:
-    """Return the function that builds the requested policy."""
+    """Return a function that builds the policy; the default is OASiS if `bounds` are given."""
     default = RECOURSE if bounds is None else OASIS
     policy = flags.known_policy(default if policy is None else policy, "--policy")
     (options,) = flags.choose_options([policy], assignments).values()
@@ -224,7 +224,7 @@ def log_as(log_format: str) -> None:
 
 
 def _run(controller: Controller, stop_after: int | None) -> None:
-    """Run until the given slot, a signal, or a permanent error."""
+    """Run until slot `stop_after`, SIGTERM, SIGINT or a permanent error."""
     signals: list[int] = []  # a handler may run in the middle of anything: it only notes the signal
     former = {
         number: signal.signal(number, lambda signum, _: signals.append(signum))
@@ -243,7 +243,7 @@ def _run(controller: Controller, stop_after: int | None) -> None:
 
 
 def _show(controller: Controller, as_json: bool) -> None:
-    """Print the plan that the controller would start with."""
+    """Print what the controller would do first, without doing it."""
     plan = controller.rehearse()
     if as_json:
         console.print_json(plan)
