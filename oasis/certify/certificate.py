@@ -253,7 +253,7 @@ def certify(instance: Instance, run: PricedRun) -> Certificate | WeakDuality:
 
 
 def _best_payoff(job: Job, empty: Ledger) -> float:
-    """Best payoff of `job` in any form with its original utility, without the floor."""
+    """Return the best payoff of `job` in any form on an empty ledger, by its own utility; >= 0."""
     splits = [search.best() for search in searches(job, empty)]
     # Without a schedule that pays mu_i = 0 is feasible.
     return max((split.payoff for split in splits if split is not None), default=0.0)
@@ -283,7 +283,7 @@ def _log_alpha_x(instance: Instance, run: PricedRun, bounds: PriceBounds) -> flo
 
 
 def _steps(rows: IntArray, demand: FloatArray, capacity: FloatArray) -> FloatArray:
-    """Return Delta / c of every placement and resource, shape (P, R); 0 where nothing is added."""
+    """Return the share of capacity that each placement takes of each resource, shape (P, R)."""
     added = rows[:, COUNT, None] * demand
     limit = capacity[rows[:, SERVER]]
     share: FloatArray = np.divide(added, limit, out=np.zeros_like(added), where=limit > 0)

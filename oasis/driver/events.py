@@ -41,7 +41,7 @@ class FinishEarly:
 
 @dataclass(frozen=True, slots=True)
 class Revise:
-    """Jobs, by id, have other amounts of work left than were known."""
+    """The worker-slots left of jobs, by id, are corrected."""
 
     remaining_work: Mapping[str, int]
 
@@ -62,7 +62,7 @@ class RestoreServer:
 
 @dataclass(frozen=True, slots=True)
 class ReserveWindow:
-    """Servers are kept from jobs from slot `begin` to `end`."""
+    """Servers are closed to jobs from slot `begin` to the slot before `end`."""
 
     name: str
     begin: int
@@ -77,13 +77,13 @@ EVENTS: Mapping[str, type[Event]] = {kind.__name__: kind for kind in get_args(Ev
 
 
 def plain_event(event: Event) -> dict[str, Any]:
-    """Return plain data that `event_of` accepts."""
+    """Return an event as plain data for a journal, from which `event_of` rebuilds it."""
     arguments = {each.name: _plain(getattr(event, each.name)) for each in fields(event)}
     return {"event": type(event).__name__, "arguments": arguments}
 
 
 def event_of(data: Mapping[str, Any]) -> Event:
-    """Return the event of `plain_event`."""
+    """Rebuild an event from the data of `plain_event`."""
     arguments = dict(data["arguments"])
     if "job" in arguments:
         arguments["job"] = parse(Job, arguments["job"])
@@ -91,7 +91,7 @@ def event_of(data: Mapping[str, Any]) -> Event:
 
 
 def _plain(value: Any) -> Any:
-    """An argument as JSON keeps it."""
+    """Return an argument of an event as plain data; NumPy numbers become those of Python."""
     if isinstance(value, Job):
         return plain(value)
     if isinstance(value, Mapping):

@@ -30,7 +30,7 @@ EXAMPLES = {
 
 
 def example_text(name: str) -> str:
-    """Content of an example."""
+    """Return the text of an example; `InputError` if there is none of this name."""
     return (FOLDER / EXAMPLES[choice(name, EXAMPLES, "name")].file).read_text(encoding="utf-8")
 
 

@@ -20,7 +20,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class PerGroup(Protocol[T_co]):
-    """A pair with one entry per task group, such as the demands of a job or the price bounds."""
+    """An object with one attribute per task group, such as a job with its demands."""
 
     @property
     def worker(self) -> T_co: ...
@@ -60,7 +60,7 @@ class TaskGroup(StrEnum):
         return "worker servers" if self is _WORKER else "parameter-server hosts"
 
     def of(self, owner: PerGroup[T_co]) -> T_co:
-        """The entry of this group: the demand of one task of a job, the prices of its machines."""
+        """Return the attribute of `owner` for this group, such as the demand of a task of a job."""
         return owner.worker if self is _WORKER else owner.ps
 
     def required(self, job: InForms) -> Requirement:
@@ -68,7 +68,7 @@ class TaskGroup(StrEnum):
         return cast("Requirement", job.requires if self is _WORKER else job.ps_requires)
 
     def unmet(self, label: str, required: Requirement) -> str:
-        """Return the message that no machine has this label as the group's tasks require it."""
+        """Return the text that no machine has the required values of this label."""
         return f"label {label} of the {self.hosts}; its {self.tasks} require {required}"
 
     def placed(self, owner: Placed[T_co]) -> T_co:
@@ -88,7 +88,7 @@ class TaskGroup(StrEnum):
         return cluster.worker_capacity if self is _WORKER else cluster.ps_capacity
 
     def needed(self, job: Job, workers: npt.ArrayLike) -> IntArray:
-        """Tasks of the group that go with each count of workers of a job; (6)."""
+        """Return the tasks of this group for each count of workers: itself, or PSs by (6)."""
         return np.asarray(workers) if self is _WORKER else job.ps_needed(workers)
 
 

@@ -232,7 +232,7 @@ class Job(InForms, WorkerCounts, Summarised, Unchanging):
         return max(1, rounding.ceil_number(slots))
 
     def shortest_duration(self, slot_seconds: float) -> int:
-        """Slots the job needs with N_i workers all the time."""
+        """Return the slots that the job takes with N_i workers all the time."""
         return -(-self.work(slot_seconds) // self.chunks)
 
     def ps_needed(self, workers: npt.ArrayLike) -> IntArray:
@@ -241,7 +241,7 @@ class Job(InForms, WorkerCounts, Summarised, Unchanging):
 
 
 def remaining_job(job: Job, remaining: int, now: int, slots: int, end: int | None = None) -> Job:
-    """The `remaining` worker-slots as a job that arrives `now` and is worth nothing from `end`."""
+    """Return a job of `remaining` worker-slots from slot `now`, worth 0 from `end`; see `later`."""
     until = None if end is None else max(0, end - now)
     return replace(
         job,

@@ -57,7 +57,7 @@ def floor_counts(x: FloatArray) -> FloatArray:
 
 
 def units(capacity: FloatArray, demand: FloatArray, most: int) -> IntArray:
-    """How many units of `demand` (R,) fit capacities (..., R), at most `most`; shape (...)."""
+    """Return how many units of `demand` (R,) fit capacities (..., R), at most `most`, as (...)."""
     needed = demand > 0
     with np.errstate(over="ignore"):  # the quotient by a tiny demand is inf, which `most` caps
         fits = floor(capacity[..., needed] / demand[needed]).min(axis=-1, initial=float(most))
@@ -85,7 +85,7 @@ def key(x: float) -> float:
 
 
 def payoff_noise(utility: float, cost: float = 0.0) -> float:
-    """The difference up to which payoffs count as equal to one of this utility and cost."""
+    """Return the difference up to which a payoff, utility less cost, equals another."""
     # Prices are known less exactly than utilities.
     return ULPS * utility + TOLERANCE * cost
 
@@ -97,7 +97,7 @@ def difference(one: float, other: float) -> float:
 
 
 def ascending(values: FloatArray, error: FloatArray | None = None) -> IntArray:
-    """Stable order along the last axis in which equal up to rounding counts as equal."""
+    """Return a stable argsort along the last axis; values equal up to rounding, or `error`, tie."""
     # Equal: no gap between neighbours is above the tolerance and the absolute `error`, (n,).
     order: IntArray = values.argsort(axis=-1, kind="stable")
     ordered = np.sort(values, axis=-1)

@@ -22,7 +22,7 @@ SLOT, SERVER, COUNT = 0, 1, 2  # columns of the rows of a schedule
 
 
 def placements(rows: npt.ArrayLike) -> IntArray:
-    """Rows (slot, server, count), sorted and read-only, as an int array of shape (P, 3)."""
+    """Return rows (slot, server, count), sorted, as a read-only int array of shape (P, 3)."""
     expected = "expected rows of integers (slot, server, count)"
     try:
         array = np.asarray(rows).reshape(-1, 3)

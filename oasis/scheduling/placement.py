@@ -46,7 +46,7 @@ class Room:
         self.down = down
 
     def takes(self, machine: int, demand: Demand) -> bool:
-        """Return whether `machine` is there and admits tasks of `demand`, however full it is."""
+        """Return whether `machine` is not down and admits tasks of `demand`, even if it is full."""
         return machine not in self.down and admits(demand, machine)
 
     def fits(self, machine: int, demand: Demand) -> bool:
@@ -114,7 +114,7 @@ class Room:
         return True
 
     def occupy(self, job: PolicyJob, allocation: Allocation, sign: int = 1) -> None:
-        """Subtract `allocation` even if it does not fit: free amounts may become negative."""
+        """Subtract `allocation` (`sign` -1: add it back) unchecked; amounts may become negative."""
         for tasks, demand in ((allocation.workers, job.worker), (allocation.ps, job.ps)):
             for machine, count in tasks:
                 self.take(machine, demand, sign * count)
@@ -395,7 +395,7 @@ class MinimumOnOneNode:
 
 
 def _fullest(room: Room, machines: Sequence[int], *asked: tuple[Demand, int]) -> int | None:
-    """Return the machine with the smallest free share on which these tasks fit, if any."""
+    """Return the fullest machine on which `asked`, (demand, count) pairs, fit together; or None."""
     # Workers and parameter servers may ask for the same resource: their sum must fit.
     total: dict[int, int] = {}
     for demand, count in asked:
@@ -408,7 +408,7 @@ def _fullest(room: Room, machines: Sequence[int], *asked: tuple[Demand, int]) ->
 
 
 def fill(room: Room, machines: Sequence[int], demand: Demand, count: int) -> Tasks | None:
-    """Put `count` tasks on `machines` in their order; None if they do not fit there."""
+    """Place `count` tasks on `machines` in their order and return them; None if not all fit."""
     tasks = []
     for machine in machines:
         if not count:

@@ -122,7 +122,7 @@ EMPTY: Mapping[str, Any] = {"labels": ANY_MACHINE, "forms": ()}  # defaults that
 
 
 def _record(name: str, facts: Mapping[str, Any], *bases: type) -> Any:
-    """The class of a record that has these fields."""
+    """Make the dataclass that checks these fields, from their descriptions in `facts`."""
     fields = []
     for each, fact in facts.items():
         default = EMPTY.get(fact["kind"], fact.get("default", MISSING))
@@ -163,7 +163,7 @@ class JobEntry(_Job):  # type: ignore[misc]
             raise InstanceError("step_seconds", expected)
 
     def policy_job(self, site: Site) -> PolicyJob:
-        """The job that a policy sees on `site`."""
+        """Return the job with all facts on the machines of `site`."""
         if len(self.in_forms) > 1:
             forms = tuple(form.policy_job(site) for form in self.in_forms)
             whole: PolicyJob = replace(forms[0], forms=forms, may_switch=self.switch is not None)

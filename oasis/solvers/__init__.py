@@ -66,7 +66,7 @@ class Solution:
     values: Mapping[str, float]  # of the variables; empty without a solution
 
     def uninterrupted(self) -> Solution:
-        """Return the solution; raise `KeyboardInterrupt` if Ctrl-C has ended the solve."""
+        """Return the solution itself; raise `KeyboardInterrupt` if Ctrl-C ended the solve."""
         if self.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         return self

@@ -216,7 +216,7 @@ def version() -> str:
 def new_solver(
     time_limit: float | None, node_limit: int | None, presolve: bool, seed: int
 ) -> highspy.Highs:
-    """HiGHS with the options that every solve here has."""
+    """Return a HiGHS solver with these limits, one thread and a gap of 0."""
     if node_limit is not None and node_limit < 1:  # HiGHS stops before it looks at anything
         raise InputError("node_limit", "expected at least 1", node_limit)
     highs = highspy.Highs()
@@ -245,6 +245,6 @@ def configure(highs: highspy.Highs, options: Mapping[str, Any]) -> None:
 
 
 def forgive(highs: highspy.Highs, tolerance: float) -> None:
-    """Set the tolerances of rows and integrality."""
+    """Set HiGHS's tolerances of rows and of integrality to `tolerance`."""
     names = ("mip_feasibility_tolerance", "primal_feasibility_tolerance")
     configure(highs, dict.fromkeys(names, tolerance))
