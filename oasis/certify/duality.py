@@ -22,7 +22,7 @@ from oasis.model.rounding import FloatArray
 
 
 def dual_bound(instance: Instance, worker_prices: FloatArray, ps_prices: FloatArray) -> float:
-    """Dual objective (19) at any non-negative prices: at least the offline optimum.
+    """Return the dual objective (19) at any non-negative prices: at least the offline optimum.
 
     Parameters
     ----------

@@ -264,13 +264,7 @@ def verify_decisions(instance: Instance, run: HasDecisions) -> None:
 
 
 def running_form(job: Job, schedule: Schedule) -> Job:
-    """Return the job in the form of its schedule.
-
-    Raises
-    ------
-    VerificationError
-        If it has no such form.
-    """
+    """Return the job in the form of its schedule; `VerificationError` if it has no such form."""
     if not 0 <= schedule.form < len(job.in_forms):
         detail = f"form {schedule.form} of {len(job.in_forms)}"
         raise VerificationError("forms", detail, job=job.id)

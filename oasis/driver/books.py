@@ -89,6 +89,7 @@ def check_plan(plan: Plan, books: Books, policy: str) -> None:
 
 
 def _known(index: Any, books: Books, policy: str) -> Tracked:
+    """Return the unfinished job with this index; `PolicyError` if there is none."""
     progress = books.jobs.get(index) if type(index) is int else None
     if progress is None:
         raise PolicyError(policy, "expected the index of an unfinished job", job=f"{index!r:.40}")

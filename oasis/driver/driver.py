@@ -71,6 +71,7 @@ class Driver(World, Generic[Spec]):
         self._begin(site)
 
     def _begin(self, site: Site) -> None:
+        """Reset the policy, and what depends on the machines, for a run on `site`."""
         self.policy.reset(site)
         self.site = site
         self.planned_with = self._amounts()  # of the machines, as the policy knows them
@@ -90,7 +91,7 @@ class Driver(World, Generic[Spec]):
 
     @property
     def arriving_again(self) -> set[str]:
-        """Uids of jobs that arrive again at the next boundary; until then none is live."""
+        """Uids of jobs that arrive once more at the next boundary, and are not live until then."""
         return {entry.spec.uid for entry in self._arrive_again}
 
     @property
@@ -124,10 +125,11 @@ class Driver(World, Generic[Spec]):
 
     @property
     def free(self) -> list[tuple[int, ...]]:
-        """Capacity of each machine that live jobs leave free; none of machines that are down."""
+        """Free capacity of each machine, by resource; zeros for machines that are down."""
         return self._room((entry.job, entry.allocation) for entry in self.jobs.values()).free
 
     def _room(self, held: Iterable[tuple[PolicyJob, Allocation]]) -> Room:
+        """Return the free capacity beside these allocations, without lost or closed machines."""
         view = View(self, self.policy.name, told_remaining=False)
         room = Room(self.site, view.capacity(), self.down | self.closed)
         for job, allocation in held:
@@ -296,13 +298,13 @@ class Driver(World, Generic[Spec]):
         return outcome
 
     def rebuild(self, site: Site) -> None:
-        """Continue on other machines: at the next boundary all live jobs arrive again."""
+        """Replace the machines and reset the policy; at the next boundary all live jobs arrive."""
         self._begin(site)
         self._arrive_again += self.jobs.values()
         self.jobs.clear()
 
     def resize(self, site: Site) -> None:
-        """Continue with the same machines, some of which have other amounts now."""
+        """Set new amounts of the same machines; the policy keeps its state, or as `rebuild`."""
         # At the next boundary those that are smaller are lost to the policy and come back at once,
         # so that what ran there is placed again; those that are larger only come back.
         if self.kept_policy is None:
@@ -387,7 +389,7 @@ class Driver(World, Generic[Spec]):
         return True
 
     def _machines(self, view: View) -> None:
-        """Record which machines are down; jobs that run on such a machine lose their allocation."""
+        """Record machines lost, returned or closed; jobs on lost ones lose their allocation."""
         facts = self._facts
         gone, were = set(facts.down), set(self.away)
         sizes = list(zip(self.planned_with, self._amounts(), strict=True))
@@ -515,6 +517,7 @@ class Driver(World, Generic[Spec]):
         return bool(plan.rejected or plan.changes)
 
     def _reject(self, entry: Entry[Spec], reason: str) -> None:
+        """Record a rejection; one admitted before is given up, a new one may be tried again."""
         uid, outcome = entry.spec.uid, self._outcome
         if entry.admitted:
             outcome.given_up[uid], outcome.entries[uid] = reason, entry

@@ -62,7 +62,7 @@ NO_JOB = PolicyJob("", 0.0, 1.0, ())  # the policy's view of it is never read
 
 @dataclass(slots=True, eq=False)
 class Entry(Tracked, Generic[Spec]):
-    """A live job of a driver in slots."""
+    """What a driver records of a live job: work, allocation, form, times and losses."""
 
     spec: Spec
     job: PolicyJob  # with the work that was left when it arrived, for the first time or once more
@@ -89,7 +89,7 @@ class Entry(Tracked, Generic[Spec]):
 
     @property
     def has_form(self) -> bool:
-        """Whether the job holds machines or has held some, so that its form is fixed."""
+        """Whether the job has, or ever had, machines, so that its form is fixed."""
         return self.given is not None or bool(self.allocation.workers)
 
     def be_in(self, form: int) -> None:
@@ -210,7 +210,7 @@ def _tasks(allocation: Allocation) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True, slots=True)
 class Facts(Generic[Spec]):
-    """Events since the last boundary, by uid."""
+    """What a driver is told at a boundary: all unfinished jobs, and events since the last one."""
 
     specs: Mapping[str, Spec]  # every unfinished job there is; those that are new by arrival
     done: Mapping[str, float] = field(default_factory=dict)  # worker-slots in all
@@ -222,7 +222,7 @@ class Facts(Generic[Spec]):
 
 @dataclass(slots=True)
 class SlotOutcome(Generic[Spec]):
-    """Decisions of a boundary, by uid."""
+    """What a driver decided at a boundary, by uid of the job, and what failed."""
 
     admitted: list[str] = field(default_factory=list)
     completed: list[str] = field(default_factory=list)

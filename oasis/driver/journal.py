@@ -16,7 +16,7 @@ if sys.platform != "win32":
 
 
 class JournalLock:
-    """The right to write a journal, until `release` or the end of the process, however it ends."""
+    """A lock on a journal that only one process may write; the end of the process frees it."""
 
     # Schedulers of one process share the lock (`of`), and only its `holder` goes on. It is held on
     # a file of its own, because a checkpoint replaces the journal; that file stays, and says

@@ -300,7 +300,7 @@ class LiveScheduler(Service):
         return self._call(events.FinishEarly(job_id), Change)
 
     def revise(self, job_id: str, remaining_work: int) -> Change:
-        """Correct the work that a live job has left to `remaining_work` worker-slots."""
+        """Set the work that a live job has left to `remaining_work` worker-slots."""
         with self._in_turn():
             job_id = self._find(job_id).job.id
             work = integer(remaining_work, "remaining_work", minimum=1)
@@ -476,7 +476,7 @@ class LiveScheduler(Service):
         return scheduler
 
     def open_journal(self, path: str | os.PathLike[str]) -> None:
-        """From now on no call is answered before it is on the disk.
+        """Begin a journal: from now on no call is answered before it is on the disk.
 
         The state is saved to `path` with ``.snapshot`` added, every call accepted after that is a
         line of `path`, and `reopen` continues from both.

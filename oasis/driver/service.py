@@ -49,7 +49,7 @@ class Happened:
 
 
 class Service:
-    """A policy, its machines, and jobs whose work is done as planned."""
+    """Base of `LiveScheduler`: takes in events; jobs do their work exactly as planned."""
 
     def __init__(self, policy: Policy, cluster: Cluster) -> None:
         expect_cluster(cluster)

@@ -63,7 +63,7 @@ class Calendar(Unchanging):
         return frozenset(machines)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
+        """Return the calendar as plain data for JSON, the inverse of `from_dict`."""
         return {
             "windows": [asdict(one) | {"machines": sorted(one.machines)} for one in self.windows]
         }

@@ -14,7 +14,7 @@ from oasis.model.instance_file import instance_from_dict
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A file that comes with the package."""
+    """An example file that comes with the package, and what it shows."""
 
     file: str
     about: str

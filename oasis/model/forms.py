@@ -41,12 +41,12 @@ class Requirement(Table[tuple[str, ...]]):
         return next(iter(self._entries), None)
 
     def __str__(self) -> str:
-        """Text for messages, such as ``gpu is a100 or h100, zone is b``."""
+        """Return a text for messages, such as ``gpu is a100 or h100, zone is b``."""
         return ", ".join(f"{name} is {' or '.join(each)}" for name, each in self._entries.items())
 
 
 class Rates(Table[float]):
-    """Speeds by value of a label."""
+    """Speeds of a job, in multiples of its own, by value of a label."""
 
     contents = "speeds by value"
     checked = staticmethod(SPEED.check)
@@ -123,7 +123,7 @@ class Speeds(Record):
 
 
 class InForms:
-    """Base of dataclasses with `forms`, `speeds` and `requires`: the job in each form."""
+    """Base of job dataclasses with `forms` or `speeds`: gives the job in each of its forms."""
 
     __slots__ = ()
     __dataclass_fields__: ClassVar[dict[str, Any]]

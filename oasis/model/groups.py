@@ -30,7 +30,7 @@ class PerGroup(Protocol[T_co]):
 
 
 class Placed(Protocol[T_co]):
-    """Placed tasks of both groups, such as a schedule or an allocation."""
+    """An object with placed `workers` and `ps`, such as a schedule or an allocation."""
 
     @property
     def workers(self) -> T_co: ...
@@ -40,7 +40,7 @@ class Placed(Protocol[T_co]):
 
 
 class TaskGroup(StrEnum):
-    """A kind of tasks, with machines of its own; a job or a cluster may lack the second."""
+    """A kind of tasks, workers or parameter servers; a job or cluster may lack the latter."""
 
     WORKER = "worker"
     PS = "ps"
@@ -76,15 +76,15 @@ class TaskGroup(StrEnum):
         return owner.workers if self is _WORKER else owner.ps
 
     def servers(self, cluster: Cluster) -> tuple[Server, ...]:
-        """The machines that host the group, identical ones together."""
+        """Return the servers that host the group; one `Server` may be several machines."""
         return cluster.worker_servers if self is _WORKER else cluster.ps_servers
 
     def ids(self, cluster: Cluster) -> tuple[str, ...]:
-        """Names of the machines that host the group."""
+        """Return the ids of the machines that host the group."""
         return cluster.worker_ids if self is _WORKER else cluster.ps_ids
 
     def capacity(self, cluster: Cluster) -> FloatArray:
-        """Capacities of the machines that host the group, (H, R) or (K, R)."""
+        """Return the capacities of the machines that host the group, (H, R) or (K, R)."""
         return cluster.worker_capacity if self is _WORKER else cluster.ps_capacity
 
     def needed(self, job: Job, workers: npt.ArrayLike) -> IntArray:

@@ -130,7 +130,7 @@ class Text(Kind):
 
 @dataclass(frozen=True, slots=True)
 class Flag(Kind):
-    """True or false."""
+    """Accepts true or false."""
 
     def check(self, value: Any, path: str) -> bool:
         if not isinstance(value, bool):

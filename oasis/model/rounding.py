@@ -35,7 +35,7 @@ def ceil(x: npt.ArrayLike) -> FloatArray:
 
 
 def ceil_number(x: float) -> int:
-    """`ceil` of one number, quicker."""
+    """Return `ceil` of one number as an int; quicker."""
     return math.ceil(x - min(TOLERANCE * max(1.0, abs(x)), LARGEST_SLACK))
 
 
@@ -76,7 +76,7 @@ def fits(used: float, capacity: float) -> bool:
 
 
 def key(x: float) -> float:
-    """`x` to 30 significant bits, about `TOLERANCE`: numbers equal up to rounding share a key."""
+    """Return `x` rounded to 30 significant bits, so that numbers equal up to rounding are equal."""
     # But for one in some thousands, in the middle between two keys. Veltkamp's split, rounded to
     # nearest as all floats are; what has no product is not a number here, and stays as it is.
     product = x * SPLIT
@@ -91,7 +91,7 @@ def payoff_noise(utility: float, cost: float = 0.0) -> float:
 
 
 def difference(one: float, other: float) -> float:
-    """``one - other``; 0 if they are equal up to rounding."""
+    """Return ``one - other``, or 0 if they are equal up to rounding."""
     gap = one - other
     return 0.0 if abs(gap) <= TOLERANCE * max(abs(one), abs(other)) else gap
 
@@ -115,7 +115,7 @@ def ascending(values: FloatArray, error: FloatArray | None = None) -> IntArray:
 
 
 def first_of_least(values: FloatArray) -> IntArray:
-    """Index along the last axis of the first value that is the least up to rounding."""
+    """Return the index along the last axis of the first value that is least up to rounding."""
     least = values.min(axis=-1, keepdims=True)
     first: IntArray = (values <= least + TOLERANCE * np.abs(least)).argmax(axis=-1)
     return first

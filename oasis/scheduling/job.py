@@ -133,7 +133,7 @@ class TrainingCurve:
         )
 
     def at(self, share: float) -> float:
-        """The value when `share` of the work is done; shares outside 0..1 count as 0 or 1."""
+        """Return the value at this share of the work done; shares outside 0..1 count as 0 or 1."""
         share = min(1.0, max(0.0, share))
         # At share 1 there is no point after: the last piece is meant, at its end.
         after = min(bisect_right(self.points, share, key=lambda p: p[0]), len(self.points) - 1)
@@ -143,7 +143,7 @@ class TrainingCurve:
 
 @dataclass(frozen=True, slots=True)
 class LimitedDemand(Sequence[tuple[int, int]]):
-    """Demand of a task that may run on some machines only; equal if amounts and machines are."""
+    """Amounts that a task demands, with the only machines that admit it; compares by both."""
 
     amounts: tuple[tuple[int, int], ...]  # (resource index, grid units)
     machines: frozenset[int]  # those that admit it
@@ -167,7 +167,7 @@ def admits(demand: Demand, machine: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Unvalued:
-    """Utility of a job without one: 1 at every delay; no total utility is made of it."""
+    """Utility of a job that was given none: 1 at every delay, and not part of any total."""
 
     def __call__(self, delay: npt.ArrayLike) -> FloatArray:
         return np.ones_like(delay, dtype=float)
@@ -325,7 +325,7 @@ class PolicyJob(WorkerCounts, Summarised, Unchanging):
         return self.max_workers if rigid else self.initial_workers
 
     def speed(self, workers: int) -> float:
-        """Speed with this number of workers in units of one; linear unless the job says otherwise.
+        """Return the speed with `workers`, one worker having 1; linear without `speedup`.
 
         Beyond the end of `speedup` the last speed holds.
 

@@ -81,7 +81,7 @@ class Policy(Protocol):
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        """Options of the policy, as plain data."""
+        """Options of the policy, by name, as plain data."""
         ...
 
     def reset(self, site: Site) -> None:
@@ -89,7 +89,7 @@ class Policy(Protocol):
         ...
 
     def decide(self, view: View) -> Plan:
-        """Answer what should run where from now on."""
+        """Return the changes of allocations, and rejections, from now on."""
         ...
 
 
@@ -152,7 +152,7 @@ class BasePolicy:
         self.site = site
 
     def __repr__(self) -> str:
-        """The call that makes it, with the options that differ from their defaults."""
+        """Return a call that makes such a policy, with the options that are not the defaults."""
         own = self.parameters
         if not isinstance(own, Mapping):  # a mistake of a subclass, which `check_policy` names
             own = {}
@@ -244,11 +244,11 @@ class Planner(BasePolicy):
         self._calendar = calendar
 
     def last_decisions(self) -> Mapping[int, Decision]:
-        """Decisions on the latest arrivals, by index of the job."""
+        """Return the decisions on the jobs that arrived last, by index of the job."""
         return self._decided
 
     def promised(self, job: PolicyJob) -> int | None:
-        """The slot by which `job` is to be complete; None if nothing was promised."""
+        """Return the slot by which `job` is to be complete; None if nothing was promised."""
         return None
 
     def planned(self) -> Mapping[str, tuple[Any, float]]:

@@ -155,7 +155,7 @@ class Site(Summarised, Unchanging):
         return self.machines[0].grid
 
     def machines_for(self, group: str) -> tuple[int, ...]:
-        """Indices of the machines that may host tasks of `group`."""
+        """Return the indices of the machines that may host tasks of `group`."""
         return self._hosts[group]
 
     @property

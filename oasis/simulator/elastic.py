@@ -72,7 +72,7 @@ FACTS: Mapping[str, Any] = tomllib.loads(  # the fields of each record
 
 @dataclass(frozen=True, slots=True)
 class WorkerRange:
-    """Range of the number of workers of an elastic job."""
+    """Fewest and most workers of an elastic job, and the number at its start."""
 
     min: int = entry(Whole(1))
     max: int = entry(Whole(1))
@@ -87,7 +87,7 @@ class WorkerRange:
 
 @dataclass(frozen=True, slots=True)
 class _Curve(Kind):
-    """The points of a `TrainingCurve`."""
+    """Accepts a `TrainingCurve`, given as a list of [share, value] points."""
 
     def parse(self, data: Any) -> TrainingCurve:
         points: list[tuple[float, float]] = []

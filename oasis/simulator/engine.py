@@ -125,7 +125,7 @@ class Engine(World):
         return f"<Engine: policy {self.policy.name}, time {self.state.now:.6g}, {jobs}>"
 
     def run(self) -> None:
-        """Continue to the end."""
+        """Run until nothing more will happen or to the horizon, and `finish`."""
         while self.step():
             pass
         self.finish()
@@ -304,7 +304,7 @@ class Engine(World):
         return JobProgress(job, interval, samples, shown, self._loop.knows_forms)
 
     def _complete(self, progress: JobProgress) -> None:
-        """End a job that has done its work."""
+        """Record the end of a job that has done its work, and free its machines."""
         # In a slotted workload the work may end within a slot whose machines are held to its end.
         end = progress.finish
         progress.advance(end)
@@ -328,6 +328,7 @@ class Engine(World):
         return evicted
 
     def _leave(self, progress: JobProgress) -> None:
+        """Remove a job that is complete or rejected from the run, and report it."""
         self.state.hold(progress, NOTHING, self._coupled)
         del self.state.jobs[progress.job.index]
         self.settled[progress.job.index] = progress

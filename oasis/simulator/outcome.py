@@ -212,13 +212,13 @@ class Outcome(Summarised):
 
     @property
     def mean_completion(self) -> float | None:
-        """The mean of the jobs that finished; None if no job finished."""
+        """Mean completion time of the jobs that finished; None if no job finished."""
         times = self.completions
         return math.fsum(times) / len(times) if times else None
 
     @property
     def median_completion(self) -> float | None:
-        """The median of the jobs that finished; None if no job finished.
+        """Median completion time of the jobs that finished; None if no job finished.
 
         Examples
         --------
@@ -232,13 +232,13 @@ class Outcome(Summarised):
         return median(times) if times else None
 
     def completion_quantile(self, share: float) -> float | None:
-        """The smallest completion time that at least `share` of the finished jobs do not exceed."""
+        """Return the least completion time not exceeded by `share` of finished jobs; None: none."""
         times = sorted(self.completions)
         return times[max(0, math.ceil(share * len(times)) - 1)] if times else None
 
     @property
     def makespan(self) -> float | None:
-        """From the first arrival to the last end; None if every job was rejected.
+        """Time from the first arrival to the last end; None if every job was rejected.
 
         Where a job is left that neither finished nor was rejected, to the end of the run: all work
         is done no earlier.

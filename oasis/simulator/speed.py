@@ -79,7 +79,7 @@ class Load:
 
 
 class Speed(Protocol):
-    """A speed model.
+    """A model of how fast a job works with an allocation.
 
     `coupled` means that the speed of a job depends on other jobs on its machines. The engine then
     keeps the `Load`, and recomputes the speeds of all jobs on a machine whenever it changes;

@@ -110,7 +110,7 @@ class JobProgress(Tracked):
             self.remaining, self.unsaved = self.saved, 0.0
 
     def remaining_at(self, now: float) -> float:
-        """Work left at `now`."""
+        """Return the work left at `now`, at the present speed."""
         begin = max(self.ready, self.since)
         return max(0.0, self.remaining - max(0.0, now - begin) * self.rate)
 
@@ -147,7 +147,7 @@ class Saving:
     def keep(
         self, job: PolicyJob, before: Allocation, after: Allocation, now: float, until: float
     ) -> None:
-        """Occupy until `until` the capacity that `job` releases between `before` and `after`."""
+        """Mark as busy until `until` the tasks of `before` that are not in `after`."""
         if not self.kept:
             self._since = now
         for machine, row in self._rows(job, after, before).items():

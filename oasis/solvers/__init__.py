@@ -46,7 +46,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SolveProgress:
-    """State of a running solve."""
+    """What a running solve reports: time, best objective, bound and relative gap so far."""
 
     elapsed: float
     incumbent: float | None
@@ -57,7 +57,7 @@ class SolveProgress:
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """Outcome of a solve."""
+    """What a solve found: why it ended, objective, bound, gap and values of variables."""
 
     status: Status
     objective: float | None  # of the best solution found
@@ -73,7 +73,7 @@ class Solution:
 
 
 def relative_gap(objective: float | None, bound: float) -> float:
-    """``|bound - objective| / max(|objective|, 1e-9)``; infinite without an objective."""
+    """Return ``|bound - objective| / max(|objective|, 1e-9)``; infinite without an objective."""
     if objective is None:
         return float("inf")
     return abs(bound - objective) / max(abs(objective), TINY)

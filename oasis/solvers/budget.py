@@ -21,7 +21,7 @@ Item = TypeVar("Item")
 
 
 class OutOfTimeError(Exception):
-    """No time is left, or less than the next step needs; the message then names the step."""
+    """Raised if no time is left, or less than the next step needs, which the message names."""
 
 
 class Stopping:
@@ -57,7 +57,7 @@ class Stopping:
 
     @property
     def patient_until(self) -> float:
-        """Time or work at which the solve ends unless it improves; inf without such a criterion."""
+        """Time or work at which the solve ends unless it improves; inf without `no_improvement`."""
         return self._since + self.patience
 
     def check(self, now: float) -> Status | None:

@@ -158,7 +158,7 @@ def start(
     row_scale: float = 1.0,
     exchange: Exchange | None = None,
 ) -> RunningSolve:
-    """Start a solve and return at once; the model may change meanwhile."""
+    """Start a `solve` in a thread and return at once; meanwhile the model may be changed."""
     budget = Budget() if budget is None else budget
     model = problem if isinstance(problem, ArrayModel) else ArrayModel.of(problem)
     names = model.names
@@ -209,7 +209,7 @@ def start(
 
 
 def version() -> str:
-    """Name and version of the solver, for results."""
+    """Return name and version of the solver, for results."""
     return f"HiGHS {highspy.Highs().version()}"
 
 

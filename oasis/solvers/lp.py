@@ -90,7 +90,7 @@ class LpSolution:
 
 
 class ColumnLp:
-    """A maximisation in standard inequality form, grown row by row and column by column."""
+    """A linear program, max c x with A x <= b and x >= 0, to which rows and columns are added."""
 
     def __init__(self, upper: Iterable[float]) -> None:
         self._highs = highspy.Highs()
