@@ -143,7 +143,7 @@ SUSPICION = 5e-10  # relative excess of a sum in floats from which on it is summ
 
 
 class HasSchedules(Protocol):
-    """A run or an offline result: schedules by job id."""
+    """What has schedules by job id, such as a run or an offline result."""
 
     @property
     def schedules(self) -> Mapping[str, Schedule]:
@@ -153,7 +153,7 @@ class HasSchedules(Protocol):
 
 @runtime_checkable
 class HasDecisions(HasSchedules, Protocol):
-    """A run of a policy: a decision on every job."""
+    """What has schedules and a decision on every job: a run of a policy."""
 
     @property
     def decisions(self) -> Sequence[Decision]:

@@ -304,7 +304,7 @@ class Driver(World, Generic[Spec]):
         self.jobs.clear()
 
     def resize(self, site: Site) -> None:
-        """Set new amounts of the same machines; the policy keeps its state, or as `rebuild`."""
+        """Set new amounts of the same machines; `rebuild` if no state of the policy is saved."""
         # At the next boundary those that are smaller are lost to the policy and come back at once,
         # so that what ran there is placed again; those that are larger only come back.
         if self.kept_policy is None:

@@ -84,7 +84,7 @@ class Number(Kind):
 
 @dataclass(frozen=True, slots=True)
 class Amount(Kind):
-    """An amount of a resource, in a range that keeps sums exact, or 0; `above`: 0 is refused."""
+    """An amount in the range where sums and quotients stay precise, or 0; `above`: 0 is refused."""
 
     above: bool = False
 

@@ -197,7 +197,7 @@ class Piecewise(_Plain):
 
 
 def later(utility: Utility, elapsed: int, slots: int, end: int | None = None) -> Utility:
-    """Return the utility by delay from `elapsed` slots after arrival; 0 from delay `end` on."""
+    """Return `utility` by delay from `elapsed` on, exact to delay `slots`; 0 from delay `end`."""
     if end is None and (elapsed == 0 or isinstance(utility, Constant)):
         return utility
     # Equal at whole slots up to `slots`: a schedule never completes between them. Two points at

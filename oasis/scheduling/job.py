@@ -293,9 +293,9 @@ class PolicyJob(WorkerCounts, Summarised, Unchanging):
 
     @property
     def unmet(self) -> str | None:
-        """The label because of which no machine admits its tasks; None if some machine does.
+        """Why no machine admits the tasks of the job, as a text; None if some machine does.
 
-        Of a job of several forms: in any of them; the label is that of the first.
+        Of a job of several forms: in any of them; the text is that of the first.
         """
         each = [form._unmet_alone() for form in self.in_forms]
         return None if None in each else each[0]

@@ -162,7 +162,7 @@ class Saving:
         now: float,
         free: list[tuple[int, ...]],
     ) -> float:
-        """Return when saving leaves room for what `after` adds to `before`; `free`: beside it."""
+        """Return when enough saving has ended for `after` to start; `free`: what `after` leaves."""
         begin = now
         for machine in self._rows(job, before, after):
             kept = self.kept.get(machine, [])

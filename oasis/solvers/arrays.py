@@ -41,7 +41,7 @@ def blocks(rows: Sequence[Sequence[Numbers | None]]) -> FloatArray:
 
 
 def narrowed(limits: Limits, further: Limits) -> Limits:
-    """Return the intersection of two limits, by variable; one that is in one only keeps that."""
+    """Return both limits together, by variable; a variable may be in one of the two only."""
     both = dict(limits)
     for name, (least, most) in further.items():
         lower, upper = both.get(name, (-math.inf, math.inf))
@@ -51,7 +51,7 @@ def narrowed(limits: Limits, further: Limits) -> Limits:
 
 @dataclass(frozen=True, slots=True)
 class RowArrays:
-    """Rows of a model, compressed by rows: those of row r are starts[r] <= e < starts[r + 1].
+    """Rows of a model in compressed form: row r has the entries ``starts[r]:starts[r + 1]``.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ class RowArrays:
     def of_terms(
         cls, terms: Sequence[tuple[IntArray, FloatArray]], lower: FloatArray, upper: FloatArray
     ) -> RowArrays:
-        """Make rows from a pair (columns, coefficients) for each, with these limits."""
+        """Make rows from a pair (columns, coefficients) for each row, and the limits of rows."""
         lengths = [len(columns) for columns, _ in terms]
         columns = np.concatenate([np.zeros(0, np.int64), *(columns for columns, _ in terms)])
         values = np.concatenate([np.zeros(0), *(values for _, values in terms)])

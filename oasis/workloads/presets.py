@@ -65,7 +65,7 @@ def draw_servers(
 
 
 def testbed_servers(worker_servers: int, ps_servers: int) -> tuple[tuple[Server, ...], ...]:
-    """Return (worker, PS) machines of section V-B; a fixed share of the first has a GPU."""
+    """Return (worker, PS) machines of section V-B; a fixed share of the former has a GPU."""
     # Rounded up, so that there is a GPU machine at any size.
     with_gpu = int(np.ceil(TESTBED_GPU_SHARE * worker_servers))
     workers = tuple(
