@@ -69,7 +69,7 @@ class Certificate(Summarised):
 
     @property
     def upper_bound(self) -> float:
-        """D_0 + alpha_x P + G >= OPT; inf where it overflows."""
+        """An upper bound on the optimum: D_0 + alpha_x P + G >= OPT; inf where it overflows."""
         if self.online_utility == 0:
             return self.initial_dual + self.payoff_gap
         # alpha_x grows like e^x and overflows where its logarithm is

@@ -115,7 +115,7 @@ class Driver(World, Generic[Spec]):
 
     @property
     def closing(self) -> frozenset[int]:
-        """Machines that close too soon for a waiting job; none for a `Planner`, told windows."""
+        """Machines that close too soon for a waiting job; none for a `Planner`: it plans ahead."""
         # The longest waiting job decides, because it is unknown which one the policy would start.
         if not self.calendar or isinstance(self.policy, Planner):
             return frozenset()

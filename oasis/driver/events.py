@@ -13,56 +13,56 @@ from oasis.model.records import parse, plain
 
 @dataclass(frozen=True, slots=True)
 class Submit:
-    """A job arrives."""
+    """The event that a job arrives."""
 
     job: Job
 
 
 @dataclass(frozen=True, slots=True)
 class Advance:
-    """Time passes up to slot `now`."""
+    """The event that time passes up to slot `now`."""
 
     now: int
 
 
 @dataclass(frozen=True, slots=True)
 class Cancel:
-    """The owner of a job does not want it any more."""
+    """The event that the owner of a job cancels it."""
 
     job_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class FinishEarly:
-    """A job is done before its time."""
+    """The event that a job is done earlier than planned."""
 
     job_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class Revise:
-    """The worker-slots left of jobs, by id, are corrected."""
+    """The event that the worker-slots left of jobs, by id, are corrected."""
 
     remaining_work: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
 class LoseServer:
-    """A server is lost."""
+    """The event that a server is lost."""
 
     server: str
 
 
 @dataclass(frozen=True, slots=True)
 class RestoreServer:
-    """A lost server is back."""
+    """The event that a lost server is back."""
 
     server: str
 
 
 @dataclass(frozen=True, slots=True)
 class ReserveWindow:
-    """Servers are closed to jobs from slot `begin` to the slot before `end`."""
+    """The event that servers are to be closed from slot `begin` to the slot before `end`."""
 
     name: str
     begin: int

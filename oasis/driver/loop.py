@@ -102,7 +102,7 @@ class Loop:
             world.settle(changed)
 
     def _ask_in_forms(self, view: View) -> bool:
-        """Ask a policy without forms; ask again while waiting jobs fit in another form."""
+        """Ask a policy without forms, again while jobs fit in later forms; return as `_ask`."""
         books = self._books
         choose_forms(view, books, self.empty, once=self._once)
         changed = self._ask(view)

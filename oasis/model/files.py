@@ -86,7 +86,7 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
 def save_state(
     path: str | os.PathLike[str], kind: str, state: Any, *, durable: bool = False
 ) -> None:
-    """Write JSON-able `state`, as a file of the given `kind`."""
+    """Write plain data as a file of this `kind`, with a checksum; `saved_state` reads it."""
     content = encoded({"kind": kind, "state": state}, allow_nan=True)
     write_bytes(path, content, durable=durable)
 

@@ -116,13 +116,13 @@ def cluster_from_dict(data: Mapping[str, Any]) -> Cluster:
 
 
 def cluster_to_dict(cluster: Cluster) -> dict[str, Any]:
-    """Plain data of `cluster`, the inverse of `cluster_from_dict`."""
+    """Return `cluster` as plain data, the inverse of `cluster_from_dict`."""
     data = plain(cluster)
     return {name: data[name] for name in _CLUSTER}
 
 
 def instance_to_dict(instance: Instance) -> dict[str, Any]:
-    """Plain data of `instance`, the inverse of `instance_from_dict`."""
+    """Return `instance` as plain data, the inverse of `instance_from_dict`."""
     expect_instance(instance)
     data = {"format": FORMAT, "version": VERSION, **plain(instance)}
     data |= cluster_to_dict(instance.cluster)

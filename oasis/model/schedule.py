@@ -158,7 +158,7 @@ def _rows(value: Any) -> IntArray:
 
 
 def add_usage(used: FloatArray, rows: IntArray, demand: FloatArray) -> None:
-    """Add what `rows` of `demand` (R,) occupy to `used` (T, servers, R); no other place changes."""
+    """Add in place to `used` (T, servers, R) what tasks in `rows` of `demand` (R,) each occupy."""
     # `add.at`, because a server may stand in several rows of a slot, which `+=` would count once.
     np.add.at(used, (rows[:, SLOT], rows[:, SERVER]), rows[:, COUNT, None] * demand)
 

@@ -19,12 +19,12 @@ class WorkerCounts:
         return self.worker_counts[0] > 1
 
     def workers_near(self, wanted: int) -> int:
-        """Return the number of workers it may have that is nearest to `wanted`."""
+        """Return the allowed number of workers that is nearest to `wanted`."""
         counts = self.worker_counts
         return max(counts[0], min(wanted, counts[-1]))
 
     def workers_down_from(self, most: int) -> range:
-        """Return its numbers of workers up to `most`, the largest first."""
+        """Return the allowed numbers of workers up to `most`, the largest first."""
         counts = self.worker_counts
         return range(min(most, counts[-1]), counts[0] - 1, -1)
 

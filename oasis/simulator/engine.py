@@ -131,7 +131,7 @@ class Engine(World):
         self.finish()
 
     def step(self, until: float = INFINITY) -> bool:
-        """Go to the next instant; False if there is none up to `until` and before the horizon.
+        """Advance to the next event; False if there is none up to `until` and before the horizon.
 
         Raises
         ------
@@ -366,7 +366,7 @@ class Engine(World):
             progress.started = now
 
     def _schedule(self, progress: JobProgress, rate: float) -> None:
-        """Set the speed of a job and plan its completion; a slot of machines is used to its end."""
+        """Set the speed of a job and plan its completion, in a slotted run at the end of a slot."""
         progress.rate = rate
         # Completions planned before are out of date from here on.
         progress.version += 1

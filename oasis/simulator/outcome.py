@@ -232,7 +232,7 @@ class Outcome(Summarised):
         return median(times) if times else None
 
     def completion_quantile(self, share: float) -> float | None:
-        """Return the least completion time that `share` of the finished jobs do not exceed."""
+        """Least completion time that `share` of finished jobs do not exceed; None without any."""
         times = sorted(self.completions)
         return times[max(0, math.ceil(share * len(times)) - 1)] if times else None
 

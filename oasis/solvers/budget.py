@@ -46,7 +46,7 @@ class Stopping:
     def note(
         self, solution: float | None, bound: float, now: float, verified: float | None = None
     ) -> None:
-        """Record the best solution and bound at `now`; the gap counts for `verified` ones only."""
+        """Record the best solution and bound at `now`; the gap is that of `verified` to `bound`."""
         width = math.inf if solution is None else bound - solution
         # Measured from the last real improvement, so that many tiny ones add up to one.
         if width < self._width * (1 - LEAST_PROGRESS):
@@ -423,7 +423,7 @@ def stop_of(
     gap: float | None,
     no_improvement: float | None,
 ) -> Stop:
-    """Combine `stop` with the shorthands for its criteria.
+    """Return `stop` combined with the shorthands for its criteria.
 
     Where nothing else is a limit, neither `stop` nor a shorthand, the time limit is the default of
     60 seconds; a `stop` that was given, and a `time_limit` of None, mean what they say.
