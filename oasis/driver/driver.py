@@ -361,7 +361,7 @@ class Driver(World, Generic[Spec]):
         return sorted(anew, key=lambda entry: entry.arrived)
 
     def _completes(self, entry: Entry[Spec], spec: Spec | None) -> bool:
-        """Record a job as complete if its work, edited or not, is done; return whether it is."""
+        """Record a job as complete if its work is done or it has ended; return whether it is."""
         uid, outcome = entry.spec.uid, self._outcome
         if uid in outcome.failed:
             return False

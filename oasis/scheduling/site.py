@@ -166,7 +166,7 @@ class Site(Summarised, Unchanging):
     def limited(
         self, amounts: tuple[tuple[int, int], ...], group: TaskGroup, requires: Requirement
     ) -> Demand:
-        """Return `amounts` as a demand on machines of `group` with the labels; as is if all have.
+        """Return `amounts` limited to machines of `group` with the labels; as is if all fit.
 
         Examples
         --------
