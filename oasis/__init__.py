@@ -32,7 +32,7 @@ HOME = Path(__file__).resolve().parents[1]
 
 @cache
 def _modules() -> dict[str, str]:
-    """The module of each public name, by the one list of them."""
+    """Return the module that defines each public name, as `__init__.pyi` lists them."""
     tree = ast.parse(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
     imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
     return {alias.name: str(node.module) for node in imports for alias in node.names}
@@ -56,7 +56,7 @@ def _imported(module: str) -> Any:
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name, or a room, when it is first used."""
+    """Import a public name, or a subpackage in `ROOMS`, when it is first used."""
     if name == "__all__":
         return sorted(_modules())
     if not name.startswith("__") and name in _modules():

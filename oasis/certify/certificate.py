@@ -69,7 +69,7 @@ class Certificate(Summarised):
 
     @property
     def upper_bound(self) -> float:
-        """D_0 + alpha_x P + G >= OPT; inf where it overflows."""
+        """An upper bound on the optimum: D_0 + alpha_x P + G >= OPT; inf where it overflows."""
         if self.online_utility == 0:
             return self.initial_dual + self.payoff_gap
         # alpha_x grows like e^x and overflows where its logarithm is
@@ -85,7 +85,7 @@ class Certificate(Summarised):
         return ratio if math.isfinite(ratio) else None
 
     def summary(self) -> tuple[str, Facts]:
-        """The bounds, and the constants from which they are computed."""
+        """Return the title, the bounds, and the constants from which they are computed."""
         return "Certificate", [
             ("optimum at most", short(self.upper_bound)),
             ("ratio at most", short(self.ratio_bound)),
@@ -96,7 +96,7 @@ class Certificate(Summarised):
         ]
 
     def to_dict(self) -> dict[str, float]:
-        """Plain data for JSON; the inverse of `from_dict`."""
+        """Return the bounds as plain data for JSON, the inverse of `from_dict`."""
         return {name: getattr(self, name) for name in CONSTANTS}
 
     @classmethod
@@ -151,7 +151,7 @@ class WeakDuality(Summarised):
         return ratio if math.isfinite(ratio) else None
 
     def summary(self) -> tuple[str, Facts]:
-        """The bounds, and their source."""
+        """Return the title and the bounds, with their source."""
         return "WeakDuality", [
             ("optimum at most", short(self.upper_bound)),
             ("ratio at most", short(self.ratio_bound)),
@@ -159,7 +159,7 @@ class WeakDuality(Summarised):
         ]
 
     def to_dict(self) -> dict[str, float | None]:
-        """Plain data for JSON; the inverse of `from_dict`."""
+        """Return the bounds as plain data for JSON, the inverse of `from_dict`."""
         # JSON has no infinity.
         bound = self.upper_bound if math.isfinite(self.upper_bound) else None
         return {"upper_bound": bound, "online_utility": self.online_utility}
@@ -187,7 +187,7 @@ class PricedRun(Protocol):
 
     @property
     def bounds(self) -> PriceBounds | OwnPrices | None:
-        """The prices it used."""
+        """The price bounds or prices of the policy; None if it has none."""
         ...
 
     @property
@@ -253,14 +253,14 @@ def certify(instance: Instance, run: PricedRun) -> Certificate | WeakDuality:
 
 
 def _best_payoff(job: Job, empty: Ledger) -> float:
-    """Best payoff of `job` in any form with its original utility, without the floor."""
+    """Return the best payoff of `job` in any form on an empty ledger, by its own utility; >= 0."""
     splits = [search.best() for search in searches(job, empty)]
     # Without a schedule that pays mu_i = 0 is feasible.
     return max((split.payoff for split in splits if split is not None), default=0.0)
 
 
 def initial_dual(instance: Instance, bounds: PriceBounds) -> float:
-    """D_0, the dual objective (19) before the first job: at most half the smallest utility."""
+    """Return D_0, the dual objective (19) before the first job: <= half the smallest utility."""
     cluster = instance.cluster
     rent = [(group.of(bounds).lower * group.capacity(cluster)).sum() for group in GROUPS]
     return float(instance.horizon * math.fsum(rent))
@@ -283,7 +283,7 @@ def _log_alpha_x(instance: Instance, run: PricedRun, bounds: PriceBounds) -> flo
 
 
 def _steps(rows: IntArray, demand: FloatArray, capacity: FloatArray) -> FloatArray:
-    """Return Delta / c of every placement and resource, shape (P, R); 0 where nothing is added."""
+    """Return the share of capacity that each placement takes of each resource, shape (P, R)."""
     added = rows[:, COUNT, None] * demand
     limit = capacity[rows[:, SERVER]]
     share: FloatArray = np.divide(added, limit, out=np.zeros_like(added), where=limit > 0)
@@ -291,7 +291,7 @@ def _steps(rows: IntArray, demand: FloatArray, capacity: FloatArray) -> FloatArr
 
 
 def _log_growth(log_ratio: FloatArray, steps: FloatArray) -> float:
-    """Largest ln(ln(U/L) (e^x - 1) / x) over the updates with x = ln(U/L) * step > 0."""
+    """Return the largest ln(ln(U/L) (e^x - 1) / x) for x = ln(U/L) * step > 0; 0 without any."""
     x = (log_ratio * steps)[steps * log_ratio > 0]
     rates = np.broadcast_to(log_ratio, steps.shape)[steps * log_ratio > 0]
     if not x.size:

@@ -22,7 +22,7 @@ from oasis.model.rounding import FloatArray
 
 
 def dual_bound(instance: Instance, worker_prices: FloatArray, ps_prices: FloatArray) -> float:
-    """Dual objective (19) at any non-negative prices: at least the offline optimum.
+    """Return the dual objective (19) at any non-negative prices: at least the offline optimum.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def dual_bound(instance: Instance, worker_prices: FloatArray, ps_prices: FloatAr
 def empty_payoff(
     instance: Instance, job: Job, worker_prices: FloatArray, ps_prices: FloatArray
 ) -> float:
-    """Best payoff of `job`, which has one form, at the given prices on the empty cluster.
+    """Return the best payoff of `job`, which has one form, at these prices on an empty cluster.
 
     -inf if it cannot run.
     """
@@ -114,7 +114,7 @@ def empty_payoff(
 
 
 def _admitting(cluster: Cluster, job: Job, group: TaskGroup) -> dict[int, FloatArray]:
-    """Index and capacity (R,) of each machine that has the labels which a form requires."""
+    """Return the capacity (R,), by index, of each machine with the labels that a form requires."""
     machines = (server for server in group.servers(cluster) for _ in server.ids)
     required, capacity = group.required(job), group.capacity(cluster)
     return {
@@ -131,7 +131,7 @@ def _unit_costs(
     machines: Mapping[int, FloatArray],
     prices: FloatArray,
 ) -> list[float]:
-    """Costs of the `limit` cheapest units that the empty `machines` of one group hold."""
+    """Return the costs, in order, of the `limit` cheapest tasks that the empty `machines` hold."""
     needs = as_array(demand, resources)
     costs: list[float] = []
     for server, capacity in machines.items():

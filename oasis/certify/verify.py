@@ -80,7 +80,7 @@ def suspects(
 
 
 def _inside(rows: IntArray, arrival: IntArray, horizon: int, servers: int) -> BoolArray:
-    """Rows with places that exist, (12)(13), after the arrival, (9)(10), and counts from 1."""
+    """Return a mask of the rows whose slot, server and count satisfy (9)(10) and (12)(13)."""
     slots, where, counts = rows.T
     is_slot = (slots >= arrival) & (slots < horizon)
     inside: BoolArray = (
@@ -118,14 +118,14 @@ def _breaks_counts(
 
 
 def _needs(instance: Instance, job: Job) -> tuple[float, float, float, float]:
-    """Fewest workers, N_i, the parameter servers b_i / B_i that a worker needs, and W_i."""
+    """Return the minimum of workers, N_i, b_i / B_i and W_i of a job."""
     share = job.bandwidth / job.ps_bandwidth if job.bandwidth else 0.0
     minibatches = job.epochs * job.chunks * job.minibatches
     return job.min_workers, job.chunks, share, minibatches * minibatch_slots(instance, job)
 
 
 def minibatch_slots(instance: Instance, job: Job) -> float:
-    """kappa_i = tau_i + 2 e_i / b_i: 8 Gbit in 1000 MB, sent and fetched."""
+    """Return kappa_i = tau_i + 2 e_i / b_i in slots: gradients of e_i MB are sent and fetched."""
     if job.gradient_mb == 0:
         return job.minibatch_time
     seconds = 2 * job.gradient_mb * 8 / 1000 / job.bandwidth
@@ -133,7 +133,7 @@ def minibatch_slots(instance: Instance, job: Job) -> float:
 
 
 def _within(counts: FloatArray, limits: FloatArray) -> BoolArray:
-    """`oasis.model.rounding.within` of arrays."""
+    """Return a mask where counts are at most `limits` up to rounding, as `rounding.within`."""
     within: BoolArray = counts <= limits + TOLERANCE * np.maximum(1.0, np.abs(limits))
     return within
 
@@ -143,7 +143,7 @@ SUSPICION = 5e-10  # relative excess of a sum in floats from which on it is summ
 
 
 class HasSchedules(Protocol):
-    """A run or an offline result: schedules by job id."""
+    """What has schedules by job id, such as a run or an offline result."""
 
     @property
     def schedules(self) -> Mapping[str, Schedule]:
@@ -153,7 +153,7 @@ class HasSchedules(Protocol):
 
 @runtime_checkable
 class HasDecisions(HasSchedules, Protocol):
-    """A run of a policy: a decision on every job."""
+    """What has schedules and a decision on every job: a run of a policy."""
 
     @property
     def decisions(self) -> Sequence[Decision]:
@@ -264,13 +264,7 @@ def verify_decisions(instance: Instance, run: HasDecisions) -> None:
 
 
 def running_form(job: Job, schedule: Schedule) -> Job:
-    """The job in the form of its schedule.
-
-    Raises
-    ------
-    VerificationError
-        If it has no such form.
-    """
+    """Return the job in the form of its schedule; `VerificationError` if it has no such form."""
     if not 0 <= schedule.form < len(job.in_forms):
         detail = f"form {schedule.form} of {len(job.in_forms)}"
         raise VerificationError("forms", detail, job=job.id)
@@ -283,7 +277,7 @@ def _check_labels(
     schedules: Mapping[str, Schedule],
     group: TaskGroup,
 ) -> None:
-    """Check that every task is on a machine with the labels that its form requires."""
+    """Raise `VerificationError` for a task on a machine without the labels its form requires."""
     machines = [server for server in group.servers(instance.cluster) for _ in server.ids]
     for job_id, schedule in schedules.items():
         required = group.required(jobs[job_id])
@@ -316,7 +310,7 @@ def verify_schedule(instance: Instance, job: Job, schedule: Schedule) -> None:
 
 
 def _counts(rows: IntArray) -> dict[int, int]:
-    """Tasks in each slot that has any."""
+    """Return the number of tasks in each slot that has any, by slot."""
     counts: dict[int, int] = {}
     for slot, _, count in rows.tolist():
         counts[slot] = counts.get(slot, 0) + count
@@ -336,7 +330,7 @@ def _slot_constraints(job: Job, workers: float, ps: float) -> Iterator[tuple[str
 
 
 def _check_domain(instance: Instance, job: Job, rows: IntArray, servers: int, symbol: str) -> None:
-    """(9)-(13): non-negative integers, no server twice in a slot, nothing before arrival."""
+    """Raise `VerificationError` unless `rows` satisfy (9)-(13); `symbol`: "y" workers, "z" PSs."""
     slots, where, counts = rows.T
     inside = (slots >= 0) & (slots < instance.horizon) & (where >= 0) & (where < servers)
     if not inside.all():
@@ -377,7 +371,7 @@ def _check_capacity(
     schedules: Mapping[str, Schedule],
     group: TaskGroup,
 ) -> None:
-    """(4), (5): residual capacity is non-negative in every slot, server and resource."""
+    """Raise `VerificationError` where tasks of `group` exceed a server's capacity, (4), (5)."""
     cluster = instance.cluster
     capacity, ids = group.capacity(cluster), group.ids(cluster)
     rows = [group.placed(schedule) for schedule in schedules.values()]
@@ -402,7 +396,7 @@ def _check_capacity(
 
 
 def _distinct(keys: IntArray) -> tuple[IntArray, IntArray]:
-    """Return distinct keys, and the index of each key among them; `np.unique` loads `numpy.ma`."""
+    """Return the distinct keys in order, and the index of each of `keys` in them: `np.unique`."""
     order = keys.argsort(kind="stable")
     ordered = keys[order]
     is_new = np.ones(len(keys), dtype=bool)
@@ -413,6 +407,6 @@ def _distinct(keys: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def _utility(job: Job, schedule: Schedule) -> float:
-    """f_i at the delay of the last slot with a worker (8)."""
+    """Return the utility f_i at the delay of the last slot with a worker (8)."""
     last = int(schedule.workers[:, SLOT].max())
     return float(job.utility(last - job.arrival))

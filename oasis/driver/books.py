@@ -48,7 +48,7 @@ def choose_forms(
 
 
 def place_fewest(room: Room, job: PolicyJob) -> bool:
-    """Place the fewest tasks of `job` in `room`, if they fit."""
+    """Place the fewest tasks of `job` in `room`, if they fit, and return whether they did."""
     least = job.worker_counts[0]
     return BestFit().place(room, job, least, job.ps_needed(least)) is not None
 
@@ -89,6 +89,7 @@ def check_plan(plan: Plan, books: Books, policy: str) -> None:
 
 
 def _known(index: Any, books: Books, policy: str) -> Tracked:
+    """Return the unfinished job with this index; `PolicyError` if there is none."""
     progress = books.jobs.get(index) if type(index) is int else None
     if progress is None:
         raise PolicyError(policy, "expected the index of an unfinished job", job=f"{index!r:.40}")
@@ -96,7 +97,7 @@ def _known(index: Any, books: Books, policy: str) -> Tracked:
 
 
 def _in_form(allocation: Any, progress: Tracked, policy: str) -> PolicyJob:
-    """Return the job in the form of `allocation`, which must be its own once it is fixed."""
+    """Return the job in the form of `allocation`; `PolicyError` for a form it may not switch to."""
     job = progress.job
     if type(allocation) is not Allocation:
         raise PolicyError(policy, f"expected an Allocation, got {allocation!r:.60}", job=job.id)
@@ -129,7 +130,7 @@ def _check_timer(wake_at: Any, books: Books, policy: str) -> None:
 
 
 def _check_shape(allocation: Any, job: PolicyJob, books: Books, policy: str) -> None:
-    """Check that counts satisfy (3), (6) and (7), on machines that are up and admit such tasks."""
+    """Raise `PolicyError` unless counts satisfy (3), (6), (7) and the machines take the tasks."""
     workers = _count(allocation.workers, "worker", job, books, policy)
     has_none = type(allocation.ps) is tuple and not allocation.ps  # as most jobs of a trace
     ps = 0 if has_none else _count(allocation.ps, "ps", job, books, policy)
@@ -184,7 +185,7 @@ def _count(tasks: Any, group: str, job: PolicyJob, books: Books, policy: str) ->
 
 
 def _refuse_load(plan: Plan, books: Books, policy: str, machine: int, resource: int) -> None:
-    """Name the last job of the plan that takes the resource there."""
+    """Raise `PolicyError`, naming the last job of the plan that takes the resource on `machine`."""
     culprit = ""
     for index, allocation in plan.changes.items():
         job = books.jobs[index].seen.in_forms[allocation.form]

@@ -48,7 +48,7 @@ UNSAVED = ("policy", "site", "_facts", "_outcome", "_error")
 
 
 class Driver(World, Generic[Spec]):
-    """Asks a policy at each boundary and records its plans."""
+    """Asks a policy for a plan at the beginning of each slot (a boundary), and records it."""
 
     def __init__(self, policy: Policy, site: Site, minimum_run: int = 0) -> None:
         # Slots for which a policy that `keeps_run_times` leaves a job as it is after it was started
@@ -71,6 +71,7 @@ class Driver(World, Generic[Spec]):
         self._begin(site)
 
     def _begin(self, site: Site) -> None:
+        """Reset the policy, and what depends on the machines, for a run on `site`."""
         self.policy.reset(site)
         self.site = site
         self.planned_with = self._amounts()  # of the machines, as the policy knows them
@@ -90,12 +91,12 @@ class Driver(World, Generic[Spec]):
 
     @property
     def arriving_again(self) -> set[str]:
-        """Uids of jobs that arrive again at the next boundary; until then none is live."""
+        """Uids of jobs that arrive once more at the next boundary, and are not live until then."""
         return {entry.spec.uid for entry in self._arrive_again}
 
     @property
     def now(self) -> float:
-        """The slot that the policy was asked about last."""
+        """The slot that the policy was asked about last; 0 before the first."""
         return float((self.slot or 0) + self.ahead)
 
     @property
@@ -105,7 +106,7 @@ class Driver(World, Generic[Spec]):
 
     @property
     def down(self) -> frozenset[int]:
-        """Machines that cannot be used now: those that are away, and those that are closed."""
+        """Machines that cannot be used now: those that are lost, and those that a window closes."""
         if isinstance(self.policy, Planner):  # others are told at boundaries which ones are closed
             return self.calendar.closed(int(self.now)).union(self.away)
         return self.closed.union(self.away)
@@ -114,7 +115,7 @@ class Driver(World, Generic[Spec]):
 
     @property
     def closing(self) -> frozenset[int]:
-        """Machines that close soon: a policy that does not plan around it starts no job there."""
+        """Machines that close too soon for a waiting job; none for a `Planner`: it plans ahead."""
         # The longest waiting job decides, because it is unknown which one the policy would start.
         if not self.calendar or isinstance(self.policy, Planner):
             return frozenset()
@@ -124,10 +125,11 @@ class Driver(World, Generic[Spec]):
 
     @property
     def free(self) -> list[tuple[int, ...]]:
-        """Capacity of each machine that live jobs leave free; none of machines that are down."""
+        """Free capacity of each machine, by resource; zeros for machines that are down."""
         return self._room((entry.job, entry.allocation) for entry in self.jobs.values()).free
 
     def _room(self, held: Iterable[tuple[PolicyJob, Allocation]]) -> Room:
+        """Return the free capacity beside these allocations, without lost or closed machines."""
         view = View(self, self.policy.name, told_remaining=False)
         room = Room(self.site, view.capacity(), self.down | self.closed)
         for job, allocation in held:
@@ -135,7 +137,7 @@ class Driver(World, Generic[Spec]):
         return room
 
     def step(self, slot: int, facts: Facts[Spec], *, ask: bool = False) -> SlotOutcome[Spec]:
-        """Record the events up to `slot` and ask the policy; an error ends the step."""
+        """Record the events up to `slot` and ask the policy; raise the error of policy or job."""
         # The caller ends on an error, so no state is saved to return to: the events are recorded.
         self._pass(slot, facts)
         outcome = self._attempt(facts, {}, ask=ask)
@@ -147,7 +149,7 @@ class Driver(World, Generic[Spec]):
         return outcome
 
     def boundary(self, slot: int, facts: Facts[Spec]) -> SlotOutcome[Spec]:
-        """Begin `slot`: record the events and ask the policy, without the jobs with which it fails.
+        """Record the events up to `slot` and ask the policy, leaving out jobs with which it fails.
 
         If that does not help, all jobs hold what they held before, and it is asked again later.
         """
@@ -201,15 +203,15 @@ class Driver(World, Generic[Spec]):
 
     @property
     def room(self) -> Room:
-        """What is free until the next boundary."""
+        """The free capacity of the machines until the next boundary."""
         return self._room((entry.job, entry.settled) for entry in self.jobs.values())
 
     def fits(self, spec: Spec, room: Room) -> bool:
-        """Whether a job has room, in one of its forms."""
+        """Place the fewest tasks of a job in `room`, in the first form that fits; False if none."""
         return any(place_fewest(room, self.as_seen(spec, form)) for form in spec.job.in_forms)
 
     def running(self) -> dict[str, Entry[Spec]]:
-        """Copies of the live jobs, by uid, with what they hold until the next boundary."""
+        """Return copies of the live jobs, by uid, with the allocations until the next boundary."""
         return {uid: replace(e, allocation=e.settled) for uid, e in self.by_uid.items()}
 
     def arrive(self, specs: Mapping[str, Spec]) -> SlotOutcome[Spec]:
@@ -239,7 +241,7 @@ class Driver(World, Generic[Spec]):
         return outcome
 
     def _expect(self, entry: Entry[Spec]) -> None:
-        """Let a job work as planned up to the next boundary, which then says what it has done."""
+        """Record the work that a job will have done at the next boundary if it works as planned."""
         # No job is over before that is known: it goes on, unless by a plan it ends there.
         least = 0.0 if isinstance(self.policy, Planner) else min(1.0, entry.work)
         done = min(entry.done + entry.allocation.worker_count, entry.work - least)
@@ -249,7 +251,7 @@ class Driver(World, Generic[Spec]):
     # -- an attempt --------------------------------------------------------------------------------
 
     def _pass(self, slot: int, facts: Facts[Spec]) -> None:
-        """Let time pass up to the beginning of `slot`; nothing is decided."""
+        """Record the work that jobs did up to the beginning of `slot`; nothing is decided."""
         passed = 0 if self.slot is None else slot - int(self.now)
         # Those that will arrive once more have worked up to now, too.
         for entry in (*self.jobs.values(), *self._arrive_again):
@@ -273,7 +275,7 @@ class Driver(World, Generic[Spec]):
     def _attempt(
         self, facts: Facts[Spec], failed: Mapping[str, Exception], *, ask: bool = False
     ) -> SlotOutcome[Spec]:
-        """Decide without the jobs that `failed`; after an error the caller rolls all of it back."""
+        """Ask the policy without the jobs that `failed`; an error is in the outcome, not raised."""
         assert self.slot is not None
         outcome: SlotOutcome[Spec] = SlotOutcome(failed=dict(failed))
         # The policy lost its memory in an error and had no state to
@@ -296,13 +298,13 @@ class Driver(World, Generic[Spec]):
         return outcome
 
     def rebuild(self, site: Site) -> None:
-        """Continue on other machines: at the next boundary all live jobs arrive again."""
+        """Replace the machines and reset the policy; at the next boundary all live jobs arrive."""
         self._begin(site)
         self._arrive_again += self.jobs.values()
         self.jobs.clear()
 
     def resize(self, site: Site) -> None:
-        """Continue with the same machines, some of which have other amounts now."""
+        """Set new amounts of the same machines; `rebuild` if no state of the policy is saved."""
         # At the next boundary those that are smaller are lost to the policy and come back at once,
         # so that what ran there is placed again; those that are larger only come back.
         if self.kept_policy is None:
@@ -319,7 +321,7 @@ class Driver(World, Generic[Spec]):
     # -- as a world: what happened ---------------------------------------------------------------
 
     def happen(self, view: View) -> bool:
-        """Record the events since the last boundary."""
+        """Record completions, lost machines and arrivals since the last boundary; return True."""
         # Completions before losses before arrivals: a job that is done is not evicted from a
         # machine that went down, and what arrives meets neither.
         anew = []
@@ -359,7 +361,7 @@ class Driver(World, Generic[Spec]):
         return sorted(anew, key=lambda entry: entry.arrived)
 
     def _completes(self, entry: Entry[Spec], spec: Spec | None) -> bool:
-        """Complete a job if it is done, by its present amount of work if that was edited."""
+        """Record a job as complete if its work is done or it has ended; return whether it is."""
         uid, outcome = entry.spec.uid, self._outcome
         if uid in outcome.failed:
             return False
@@ -387,7 +389,7 @@ class Driver(World, Generic[Spec]):
         return True
 
     def _machines(self, view: View) -> None:
-        """Record which machines are down; jobs that run on such a machine lose their allocation."""
+        """Record machines lost, returned or closed; jobs on lost ones lose their allocation."""
         facts = self._facts
         gone, were = set(facts.down), set(self.away)
         sizes = list(zip(self.planned_with, self._amounts(), strict=True))
@@ -468,7 +470,7 @@ class Driver(World, Generic[Spec]):
     def as_seen(
         self, spec: Spec, source: Job, index: int = 0, fixed: int | None = None
     ) -> PolicyJob:
-        """Describe the job to a policy, with its true work; `fixed` is its number of workers."""
+        """Return the job as a policy sees it, with its true work and initial workers `fixed`."""
         if len(source.in_forms) > 1:
             forms = []
             for form in source.in_forms:
@@ -482,7 +484,7 @@ class Driver(World, Generic[Spec]):
         return replace(job, index=index, initial_workers=fixed)
 
     def fewest_slots(self, spec: Spec) -> int | None:
-        """Slots that a job takes with all workers that fit, in its quickest form; None: in none."""
+        """Return the slots of a job in its quickest form, on all machines; None if none fits."""
         seen = (self.as_seen(spec, one) for one in spec.job.in_forms)
         counts = [job.work / most for job in seen if (most := self.loop.empty.most_workers(job))]
         return math.ceil(min(counts) - TOLERANCE) if counts else None
@@ -490,7 +492,7 @@ class Driver(World, Generic[Spec]):
     # -- what is decided ---------------------------------------------------------------------------
 
     def carry_out(self, plan: Plan, view: View) -> bool:
-        """Enter a checked plan in the books; return whether it changes anything."""
+        """Record the allocations and rejections of a checked plan; return whether it has any."""
         outcome = self._outcome
         late = self.policy.late if isinstance(self.policy, Planner) else frozenset[int]()
         outcome.late += [e.spec.uid for e in self.jobs.values() if e.job.index in late]
@@ -515,6 +517,7 @@ class Driver(World, Generic[Spec]):
         return bool(plan.rejected or plan.changes)
 
     def _reject(self, entry: Entry[Spec], reason: str) -> None:
+        """Record a rejection; one admitted before is given up, a new one may be tried again."""
         uid, outcome = entry.spec.uid, self._outcome
         if entry.admitted:
             outcome.given_up[uid], outcome.entries[uid] = reason, entry
@@ -535,14 +538,14 @@ class Driver(World, Generic[Spec]):
     # -- what went wrong ---------------------------------------------------------------------------
 
     def _saved(self) -> dict[str, Any]:
-        """Independent copies of what an attempt changes, beside the policy."""
+        """Return copies of the attributes that an attempt changes, except the policy, by name."""
         saved = {name: copy(value) for name, value in vars(self).items() if name not in UNSAVED}
         saved["jobs"] = {k: replace(e, observed=[*e.observed]) for k, e in self.jobs.items()}
         saved["_arrive_again"] = [replace(e, observed=[*e.observed]) for e in self._arrive_again]
         return saved
 
     def _roll_back(self, saved: dict[str, Any]) -> None:
-        """Forget what an attempt changed, also in the policy; `saved` serves once more."""
+        """Undo an attempt, also in the policy; renew the copies in `saved` for another rollback."""
         vars(self).update(saved)
         saved.update(self._saved())
         # A fresh policy is brought back to the state of the last
@@ -559,7 +562,7 @@ class Driver(World, Generic[Spec]):
         saved: dict[str, Any],
         error: Exception,
     ) -> tuple[str, Exception] | None:
-        """The uid of the job that causes `error`, and the error with it as the last of all jobs."""
+        """Return uid and error of the first job with which the policy fails; None: not one job."""
         # Oldest first: the job to blame is the first one with which the policy fails, so that
         # as many as possible of those that ran before are kept.
         places = {uid: k for k, uid in enumerate(self.by_uid)}
@@ -584,7 +587,7 @@ class Driver(World, Generic[Spec]):
         return (uids[count - 1], errors[count]) if count else None
 
     def _leave_lost(self, facts: Facts[Spec], slot: int) -> None:
-        """Take jobs off the machines that they cannot have in `slot`, though the policy fails."""
+        """Without a plan, take jobs off closed machines, and those not begun off lost ones."""
         closed = facts.calendar.closed(slot)
         for index, entry in self.jobs.items():
             # What runs on a machine that is down stays planned there; nothing begins on one.
@@ -623,7 +626,7 @@ class Driver(World, Generic[Spec]):
     def remember(
         self, spec: Spec, arrived: int, done: float, given: int | None = None, form: int = 0
     ) -> None:
-        """Let a job that was accepted before arrive again at the next boundary."""
+        """Let a job accepted before, of which `done` is complete, arrive at the next boundary."""
         entry = Entry(spec, NO_JOB, arrived, 0.0, done, admitted=True, given=given, form=form)
         self._arrive_again.append(entry)
 
@@ -661,7 +664,7 @@ class Driver(World, Generic[Spec]):
     def restored(
         self, state: Mapping[str, Any], specs: Mapping[str, Spec], as_it_was: AsItWas[Spec]
     ) -> Entry[Spec]:
-        """The live job of an entry's `state`, as the policy knew it; else as for `restore`."""
+        """Return the entry that `state` describes; if its job is gone or edited, by `as_it_was`."""
         known, spec = submission_of(state), specs.get(state["uid"])
         if spec is None or (spec.generation, spec.job) != (known.generation, known.job):
             spec = as_it_was(known, spec)
@@ -679,7 +682,7 @@ class Driver(World, Generic[Spec]):
         return entry
 
     def _show(self, entry: Entry[Spec], source: Job, index: int, fixed: int | None) -> None:
-        """Show the policy a job as it may know it."""
+        """Set the views of `source` in `entry`: all facts, and those that the policy may know."""
         job, policy = self.as_seen(entry.spec, source, index, fixed), self.policy
         told = job if wants(policy, "told_remaining") else job.untold(policy.name)
         entry.show(job, told, wants(policy, "knows_forms"))

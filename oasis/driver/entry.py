@@ -20,7 +20,7 @@ OBSERVED_MOST = 100
 
 
 class Submitted(Protocol):
-    """A job as its owner wants it: what a world gives to the driver, and may edit later."""
+    """A job as its owner submitted it, given to the driver; a later edit replaces it."""
 
     @property
     def uid(self) -> str: ...  # which a later job of the same name does not share
@@ -42,7 +42,7 @@ class Submitted(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A job as it was submitted to a service, or what a state keeps of any other `Submitted`."""
+    """A job submitted to a service, or the fields of another `Submitted` that a state contains."""
 
     uid: str
     job: Job
@@ -62,7 +62,7 @@ NO_JOB = PolicyJob("", 0.0, 1.0, ())  # the policy's view of it is never read
 
 @dataclass(slots=True, eq=False)
 class Entry(Tracked, Generic[Spec]):
-    """A live job of a driver in slots."""
+    """What a driver records of a live job: work, allocation, form, times and losses."""
 
     spec: Spec
     job: PolicyJob  # with the work that was left when it arrived, for the first time or once more
@@ -89,16 +89,16 @@ class Entry(Tracked, Generic[Spec]):
 
     @property
     def has_form(self) -> bool:
-        """Whether the job holds machines or has held some, so that its form is fixed."""
+        """Whether the job has, or ever had, machines, so that its form is fixed."""
         return self.given is not None or bool(self.allocation.workers)
 
     def be_in(self, form: int) -> None:
-        """Enter the form with this index, in which nothing has been done yet."""
+        """Set the form to that with this index, and the work to that of this form."""
         Tracked.be_in(self, form)
         self.work = self.job.work
 
     def hold(self, allocation: Allocation, slot: int, minimum_run: int) -> None:
-        """Hold `allocation` from `slot` on; a gang is kept for `minimum_run` slots at least."""
+        """Set the allocation from `slot` on; with workers, it stays for `minimum_run` slots."""
         self.allocation, self.kept_until = allocation, 0.0
         if allocation.workers:
             self.waiting_since, self.given = None, allocation.worker_count
@@ -107,7 +107,7 @@ class Entry(Tracked, Generic[Spec]):
             self.waiting_since = slot
 
     def settle(self) -> None:
-        """Begin with what is planned; count resizes and restarts, but not the first start."""
+        """Put the planned allocation into effect; count resizes and restarts, no first start."""
         if self.allocation != self.settled and self.allocation.workers:
             if self.begun:
                 # A task that stays on its machine is not started
@@ -119,48 +119,48 @@ class Entry(Tracked, Generic[Spec]):
         self.settled = self.allocation
 
     def extend(self) -> None:
-        """Add a tenth of the work, and one slot, to a job that runs beyond its work."""
+        """Set the work to what is done and a tenth, or one slot, more: the larger of the two."""
         more = max(1.0, self.allocation.worker_count, self.done / 10)
         self.work, self.extensions = self.done + more, self.extensions + 1
 
     def observe(self, slot: int, loss: float) -> None:
-        """Record the losses that the training reported up to the beginning of `slot`."""
+        """Record the loss last reported before `slot`; drop the oldest of too many records."""
         self.observed.append((float(slot), loss))
         del self.observed[:-OBSERVED_MOST]
 
     @property
     def remaining(self) -> float:
-        """Worker-slots left; none, or at least one, of a job that reports its completion itself."""
+        """Worker-slots left; if any are left, at least 1 for a job that reports its completion."""
         left = max(0.0, self.work - self.done)
         return max(left, min(1.0, self.work)) if self.spec.ends_itself and left else left
 
     @property
     def has_hardly_any_left(self) -> bool:
-        """Whether the remaining work, with what was done early, is zero up to rounding."""
+        """Whether the work left, less that done before the first slot, is 0 up to rounding."""
         return self.remaining - self.early <= TOLERANCE * max(1.0, self.work)
 
     @property
     def slots_needed(self) -> int:
-        """Slots that it takes with the workers that it has, or is likely to get."""
+        """Slots that the work left takes with the present workers, or else the initial ones."""
         count = self.allocation.worker_count
         # The most cautious guess where nothing is known: fewer workers take more slots.
         workers = count or self.job.initial_workers or self.job.worker_counts[0]
         return math.ceil(self.remaining / workers - TOLERANCE)
 
     def remaining_at(self, now: float) -> float:
-        """Worker-slots left; `now` is the slot up to which they are counted."""
+        """Return the worker-slots left by the last record; `now` does not matter."""
         return self.remaining
 
     def held_at(self, now: float) -> float:
-        """Slots in which the job held machines."""
+        """Return the number of slots in which the job held machines; `now` does not matter."""
         return float(self.held)
 
     def observed_at(self, now: float) -> Sequence[tuple[float, float]]:
-        """Return the reported training values; never None, because every job may report."""
+        """Return the job's losses as (slot, loss) pairs, whatever `now` is; never None."""
         return self.observed
 
     def state(self) -> dict[str, Any]:
-        """Plain data; of the spec, everything but the templates of its pods."""
+        """Return the entry as plain data, without the templates of its pods, for `take_over`."""
         # What the policy sees of the job follows from it (`Driver.restored`): to keep that too
         # would take twenty times the room, for a utility that is sampled slot by slot.
         with located_at(f"job {self.spec.job.id}"):
@@ -178,7 +178,7 @@ class Entry(Tracked, Generic[Spec]):
         }
 
     def take_over(self, state: Mapping[str, Any]) -> None:
-        """Restore the rest of the entry from `state`; spec and job are set already."""
+        """Set the attributes that `state` contains; the caller has set `spec` and `job`."""
         for name in STATE:
             setattr(self, name, state[name])
         for name in ALLOCATIONS:
@@ -204,13 +204,13 @@ def submission_of(state: Mapping[str, Any]) -> Submission:
 
 
 def _tasks(allocation: Allocation) -> list[tuple[int, int]]:
-    """Each worker as its machine and its number there."""
+    """Return a pair (machine, number on that machine) for each worker."""
     return [(machine, k) for machine, count in allocation.workers for k in range(count)]
 
 
 @dataclass(frozen=True, slots=True)
 class Facts(Generic[Spec]):
-    """Events since the last boundary, by uid."""
+    """What a driver is told at a boundary: all unfinished jobs, and events since the last one."""
 
     specs: Mapping[str, Spec]  # every unfinished job there is; those that are new by arrival
     done: Mapping[str, float] = field(default_factory=dict)  # worker-slots in all
@@ -222,7 +222,7 @@ class Facts(Generic[Spec]):
 
 @dataclass(slots=True)
 class SlotOutcome(Generic[Spec]):
-    """Decisions of a boundary, by uid."""
+    """What a driver decided at a boundary, by uid of the job, and what failed."""
 
     admitted: list[str] = field(default_factory=list)
     completed: list[str] = field(default_factory=list)
@@ -240,7 +240,7 @@ class SlotOutcome(Generic[Spec]):
     again_at: int | None = None  # the slot in which the policy is asked again after that
 
     def forget(self, uids: Iterable[str]) -> None:
-        """Remove all decisions on these jobs."""
+        """Remove all decisions on the jobs with these uids."""
         for uid in uids:
             for listed in (self.admitted, self.completed, self.changed, self.late):
                 if uid in listed:
@@ -250,7 +250,7 @@ class SlotOutcome(Generic[Spec]):
 
 
 def differs(one: Submitted, other: Submitted) -> bool:
-    """Return whether an edit, or a change around the job, affects planning."""
+    """Return whether two submissions of a job differ in the job or its initial workers."""
     # Cheap, and true at almost every boundary.
     if one is other or (one.generation == other.generation and one.job is other.job):
         return False
@@ -258,7 +258,7 @@ def differs(one: Submitted, other: Submitted) -> bool:
 
 
 def form_begun_in(forms: Sequence[T], form: int, field: str = "forms") -> T:
-    """Form in which a job began; an owner who edits `field` may have removed it."""
+    """Return the form with index `form`; `InstanceError` at `field` if an edit has removed it."""
     if form >= len(forms):
         expected = f"expected more than {form}: the job began in form {form}"
         raise InstanceError(field, expected, len(forms))

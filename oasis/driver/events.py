@@ -13,56 +13,56 @@ from oasis.model.records import parse, plain
 
 @dataclass(frozen=True, slots=True)
 class Submit:
-    """A job arrives."""
+    """The event that a job arrives."""
 
     job: Job
 
 
 @dataclass(frozen=True, slots=True)
 class Advance:
-    """Time passes up to slot `now`."""
+    """The event that time passes up to slot `now`."""
 
     now: int
 
 
 @dataclass(frozen=True, slots=True)
 class Cancel:
-    """The owner of a job does not want it any more."""
+    """The event that the owner of a job cancels it."""
 
     job_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class FinishEarly:
-    """A job is done before its time."""
+    """The event that a job is done earlier than planned."""
 
     job_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class Revise:
-    """Jobs, by id, have other amounts of work left than were known."""
+    """The event that the worker-slots left of jobs, by id, are corrected."""
 
     remaining_work: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
 class LoseServer:
-    """A server is lost."""
+    """The event that a server is lost."""
 
     server: str
 
 
 @dataclass(frozen=True, slots=True)
 class RestoreServer:
-    """A lost server is back."""
+    """The event that a lost server is back."""
 
     server: str
 
 
 @dataclass(frozen=True, slots=True)
 class ReserveWindow:
-    """Servers are kept from jobs from slot `begin` to `end`."""
+    """The event that servers are to be closed from slot `begin` to the slot before `end`."""
 
     name: str
     begin: int
@@ -77,13 +77,13 @@ EVENTS: Mapping[str, type[Event]] = {kind.__name__: kind for kind in get_args(Ev
 
 
 def plain_event(event: Event) -> dict[str, Any]:
-    """Return plain data that `event_of` accepts."""
+    """Return an event as plain data for a journal, from which `event_of` rebuilds it."""
     arguments = {each.name: _plain(getattr(event, each.name)) for each in fields(event)}
     return {"event": type(event).__name__, "arguments": arguments}
 
 
 def event_of(data: Mapping[str, Any]) -> Event:
-    """Return the event of `plain_event`."""
+    """Rebuild an event from the data of `plain_event`."""
     arguments = dict(data["arguments"])
     if "job" in arguments:
         arguments["job"] = parse(Job, arguments["job"])
@@ -91,7 +91,7 @@ def event_of(data: Mapping[str, Any]) -> Event:
 
 
 def _plain(value: Any) -> Any:
-    """An argument as JSON keeps it."""
+    """Return an argument of an event as plain data; NumPy numbers become those of Python."""
     if isinstance(value, Job):
         return plain(value)
     if isinstance(value, Mapping):

@@ -16,7 +16,7 @@ if sys.platform != "win32":
 
 
 class JournalLock:
-    """The right to write a journal, until `release` or the end of the process, however it ends."""
+    """A lock on a journal that only one process may write; the end of the process frees it."""
 
     # Schedulers of one process share the lock (`of`), and only its `holder` goes on. It is held on
     # a file of its own, because a checkpoint replaces the journal; that file stays, and says
@@ -43,13 +43,13 @@ class JournalLock:
 
     @classmethod
     def of(cls, path: str | os.PathLike[str]) -> JournalLock:
-        """The lock of a journal, which this process may have already."""
+        """Return the lock of a journal: the one that this process holds already, or a new one."""
         lock = _LOCKS.get(os.path.realpath(f"{os.fspath(path)}.lock"))
         return cls(path) if lock is None or not lock.is_held else lock
 
     @property
     def is_held(self) -> bool:
-        """Whether it is not released yet, and not that of the process this was forked off from."""
+        """Whether this process holds the lock; False after `release` and in a forked process."""
         return self._closing.alive
 
     def release(self) -> None:
@@ -61,7 +61,7 @@ _LOCKS: weakref.WeakValueDictionary[str, JournalLock] = weakref.WeakValueDiction
 
 
 def _release_all() -> None:
-    """Close what a process inherited that was forked off: it would hold the locks of the other."""
+    """In a forked process, close inherited lock files: they would prolong the parent's locks."""
     for lock in list(_LOCKS.values()):
         lock.release()
 
@@ -75,7 +75,7 @@ KIND = "oasis-journal 1"
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """Content of a journal."""
+    """What `read_journal` found in a journal: its calls, its size and a damaged end."""
 
     calls: int  # that had been made when it began
     entries: tuple[dict[str, Any], ...]  # one for each call, in order
@@ -84,13 +84,13 @@ class Contents:
 
 
 def begin_journal(path: str | os.PathLike[str], calls: int) -> None:
-    """Create an empty journal that follows a snapshot after this number of calls."""
+    """Create an empty journal beside a snapshot that was taken after this number of `calls`."""
     # Written beside and renamed, so that there is the old journal or the new one, never a half.
     write_bytes(path, encoded({"kind": KIND, "calls": calls}), durable=True)
 
 
 def add_to_journal(path: str | os.PathLike[str], entry: dict[str, Any]) -> None:
-    """Add an entry to a journal that exists; it is on the disk when this returns."""
+    """Append an entry to an existing journal; it is on the disk when this returns."""
     line = encoded(entry)
     with naming(path):
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND)  # it is never created here

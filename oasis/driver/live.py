@@ -58,7 +58,7 @@ KNOWN: dict[str, type[Recourse] | type[RollingOASiS]] = {
 def remembered(
     name: str, making: Mapping[str, Any], cluster: Mapping[str, Any], state: str
 ) -> RollingOASiS | Recourse:
-    """Restore OASiS or recourse from the checkpoint of a cluster, for queries (`foresee`)."""
+    """Rebuild the policy OASiS or recourse from a saved `state`, without jobs, for `foresee`."""
     policy = KNOWN[name].made(making)
     site = site_of(cluster_from_dict(cluster))
     policy.reset(site)
@@ -300,7 +300,7 @@ class LiveScheduler(Service):
         return self._call(events.FinishEarly(job_id), Change)
 
     def revise(self, job_id: str, remaining_work: int) -> Change:
-        """Correct the work that a live job has left to `remaining_work` worker-slots."""
+        """Set the work that a live job has left to `remaining_work` worker-slots."""
         with self._in_turn():
             job_id = self._find(job_id).job.id
             work = integer(remaining_work, "remaining_work", minimum=1)
@@ -369,7 +369,7 @@ class LiveScheduler(Service):
     # -- what lasts --------------------------------------------------------------------------------
 
     def _call(self, event: events.Event, kind: type[A]) -> A:
-        """Take in an event and, with a journal open, put it on the disk before it is answered."""
+        """Carry out an event, write it to the journal if one is open, and return the answer."""
         with self._in_turn():
             if self._journal is None:
                 answer = self._take_in(event)
@@ -388,7 +388,7 @@ class LiveScheduler(Service):
             return answer
 
     def _own_turn(self) -> RLock:
-        """The lock that calls of this process take in turn."""
+        """Return the lock for calls from several threads; a new one in a forked process."""
         if self._process != os.getpid():
             # A thread that is not in this process may have held the lock when it was forked off.
             self._turn, self._process = RLock(), os.getpid()
@@ -396,7 +396,7 @@ class LiveScheduler(Service):
 
     @contextmanager
     def _in_turn(self) -> Iterator[None]:
-        """Inside, no other thread calls; `OasisError` if this scheduler makes no calls."""
+        """Hold the lock for one call; `OasisError` if the scheduler can make no calls any more."""
         # First of all: in a process forked off, a turn that another thread had never ends.
         if self._lock is not None and self._lock.process != os.getpid():
             raise OasisError(FORKED)
@@ -476,7 +476,7 @@ class LiveScheduler(Service):
         return scheduler
 
     def open_journal(self, path: str | os.PathLike[str]) -> None:
-        """From now on no call is answered before it is on the disk.
+        """Begin a journal: from now on no call is answered before it is on the disk.
 
         The state is saved to `path` with ``.snapshot`` added, every call accepted after that is a
         line of `path`, and `reopen` continues from both.
@@ -535,7 +535,7 @@ class LiveScheduler(Service):
         return scheduler
 
     def _repeat_all(self, contents: Contents) -> None:
-        """Make the calls of a journal that the snapshot does not have yet."""
+        """Repeat the calls of a journal that came after the snapshot; check answers against it."""
         # A checkpoint saves its snapshot first, so a journal may be older, and never newer.
         if contents.calls > self.calls:
             expected = f"expected a snapshot of {contents.calls} calls or more"
@@ -585,7 +585,7 @@ class LiveScheduler(Service):
 
     @contextmanager
     def _half_done(self) -> Iterator[None]:
-        """Inside, memory and journal may disagree: after a failure only the journal is right."""
+        """Mark the scheduler as unusable if the block fails after it changed memory or journal."""
         self._unusable = INTERRUPTED
         try:
             yield
@@ -600,7 +600,7 @@ class LiveScheduler(Service):
 
 @contextmanager
 def _restoring(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Inside, whatever the content of a file leads to is one line that names the file."""
+    """Turn every exception of the block into an `OasisError` of one line that names the file."""
     with located_at(source=path):
         try:
             yield

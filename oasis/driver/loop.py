@@ -21,38 +21,38 @@ MOST_IDLE_CALLS = 100_000  # of a policy's timer, one after the other, while not
 
 
 class World:
-    """Where jobs run: a simulation, the calls of a service, or the objects of a cluster."""
+    """Where jobs run: it reports events and carries out plans. Base of engine and driver."""
 
     end = INFINITY  # the horizon; from there on nothing is started
     ends_by_itself = False  # whether all that will happen is known: nobody calls from outside
 
     @property
     def next_time(self) -> float:
-        """When something will happen by itself."""
+        """Time of the next event that needs no call from outside; infinity if there is none."""
         return INFINITY
 
     @property
     def goes_on(self) -> bool:
-        """Whether there are jobs, or will be, for which slots are counted."""
+        """Whether a job is live or will come, so that a policy by slots is asked in each."""
         return False
 
     def pass_to(self, now: float) -> None:
-        """Let time pass: jobs work on their allocations."""
+        """Move the clock to `now`: until then jobs work on their present allocations."""
 
     def happen(self, view: View) -> bool:
-        """Take in completions, then machines, then arrivals; whether anything happened."""
+        """Record in `view` completions, machines, then arrivals; return whether any happened."""
         raise NotImplementedError
 
     def carry_out(self, plan: Plan, view: View) -> bool:
-        """Carry out a plan, which has been checked; whether anything changed."""
+        """Carry out a checked plan; return whether anything changed."""
         raise NotImplementedError
 
     def settle(self, changed: bool) -> None:
-        """End the instant."""
+        """Finish the instant; `changed`: an allocation or a job changed."""
 
 
 class Loop:
-    """Asks a policy at each instant at which something happened in a world."""
+    """Asks a policy for a plan whenever something happens in a world, and has it carried out."""
 
     def __init__(
         self, policy: Policy, world: World, books: Books, wake_at: float | None = None
@@ -68,7 +68,7 @@ class Loop:
         self._idle_calls = 0
 
     def step(self, until: float = INFINITY) -> bool:
-        """Go to the next instant; False if there is none up to `until`."""
+        """Advance to the next event or timer; return False if there is none up to `until`."""
         now, wake = self.world.next_time, self.wake_at
         if wake is not None and wake < now:
             now = wake
@@ -78,7 +78,7 @@ class Loop:
         return True
 
     def instant(self, now: float, *, ask: bool = False) -> None:
-        """Advance to `now`: record the events, `ask` even if there are none, carry out the plan."""
+        """Advance to `now` and record events; ask for a plan if any, a timer or `ask` wants one."""
         world = self.world
         woken = self.wake_at is not None and now >= self.wake_at
         world.pass_to(now)
@@ -102,7 +102,7 @@ class Loop:
             world.settle(changed)
 
     def _ask_in_forms(self, view: View) -> bool:
-        """Ask a policy without forms; ask again while waiting jobs fit in another form."""
+        """Ask a policy without forms, again while jobs fit in later forms; return as `_ask`."""
         books = self._books
         choose_forms(view, books, self.empty, once=self._once)
         changed = self._ask(view)
@@ -152,7 +152,7 @@ class Loop:
         return changed
 
     def _check_idle(self, now: float) -> None:
-        """Refuse a policy that only wakes itself while no job runs and no event is due."""
+        """Raise `PolicyError` if no job runs and no event is due, so that only timers go off."""
         self._idle_calls = 0
         jobs = self._books.jobs
         if self.world.next_time == INFINITY and not any(job.complete for job in jobs.values()):

@@ -41,7 +41,7 @@ _FORBIDDEN = frozenset(("BUILD", "PUT", "BINPUT", "LONG_BINPUT"))
 
 
 def policy_state(policy: Any, live: Container[int]) -> str:
-    """The state of `policy` as text; live jobs are written as their index, other jobs in full."""
+    """Return the state of `policy` as text; jobs of `live` are written as their index alone."""
     with located_at("policy"):
         try:
             content = _written(policy, policy, live)
@@ -84,7 +84,7 @@ def restore_policy(fresh: Any, text: Any, jobs: Mapping[int, PolicyJob], site: S
 
 
 def site_text(site: Site) -> list[Any]:
-    """Canonical text of a set of machines."""
+    """Return names, amounts and tasks of the machines, equal for equal sets of machines."""
     return [[m.id, list(m.amounts), sorted(m.hosts)] for m in site.machines]
 
 
@@ -144,7 +144,7 @@ class _StateWriter(pickle.Pickler):
 
 
 class _StateReader(pickle.Unpickler):
-    """It calls nothing but its own methods and `_PLAIN`, whatever it reads."""
+    """An unpickler that calls nothing but its own methods and `_PLAIN`, whatever it reads."""
 
     def __init__(
         self, content: bytes, fresh: Any, jobs: Mapping[int, PolicyJob], site: Site
@@ -156,7 +156,7 @@ class _StateReader(pickle.Unpickler):
         self._made: dict[int, Any] = {}
 
     def bring(self) -> None:
-        """Bring the fresh policy into the state."""
+        """Load the state into the fresh policy; `OasisError` if it is not that of such a policy."""
         for code, _, _ in pickletools.genops(self._content):
             if code.name in _FORBIDDEN:
                 raise OasisError(f"policy state: expected plain data, got {code.name}")
@@ -197,7 +197,7 @@ class _StateReader(pickle.Unpickler):
         return np.random.Generator(source)
 
     def made(self, name: str, path: str | None, *parts: Any) -> Any:
-        """An object without its attributes: that of the fresh policy, or a new one."""
+        """Return the fresh policy's object at `path`, or a new one of class `name`, yet empty."""
         made: Any = None if path is None else self._parts.get(path)
         if made is None or name_of(type(made), self._own) != name:
             kind: Any = _class_of(name, self._own)
@@ -217,7 +217,7 @@ class _StateReader(pickle.Unpickler):
         return made
 
     def filled(self, made: Any, state: Mapping[str, Any]) -> None:
-        """Set attributes past every `__setattr__` and property: a frozen class refuses them."""
+        """Set the attributes of `made`, past every `__setattr__` and property, also if frozen."""
         slots = _slots(self._made[id(made)].__class__)  # neither the machines nor a live job
         for name, value in state.items():
             if name in slots:
@@ -243,7 +243,7 @@ def _called(function: Any) -> str:
 
 
 def _targets(parts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Each function that is an attribute of a part, with each object that it works on."""
+    """Yield the name of each function among the attributes, and each object that it refers to."""
     for part in parts.values():
         for function in attributes(part).values():
             if isinstance(function, _FUNCTIONS):
@@ -261,7 +261,7 @@ def _targets(parts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 def _parts(
     value: Any, own: str, path: str = "policy", parts: dict[str, Any] | None = None
 ) -> dict[str, Any]:
-    """The policy, its attributes that are objects, their attributes and so on, by path."""
+    """Return, by path, the policy and the objects reached by attributes, of known classes."""
     parts = {} if parts is None else parts
     is_new = all(value is not other for other in parts.values())
     is_part = not parts or _class_of(name_of(type(value), own), own) is type(value)
@@ -274,13 +274,13 @@ def _parts(
 
 
 def _is_frozen(value: Any) -> bool:
-    """Whether `value` never changes: it may be shared, so that none is filled with others."""
+    """Return whether `value` never changes, so that its attributes must not be overwritten."""
     kind = getattr(type(value), "__dataclass_params__", None)
     return isinstance(value, (Enum, frozenset, str, tuple)) or (kind is not None and kind.frozen)
 
 
 def attributes(value: Any) -> dict[str, Any]:
-    """Attributes of an object, in its dictionary and its slots."""
+    """Return the attributes of an object by name: those in its dictionary and in its slots."""
     items = dict(getattr(value, "__dict__", {}))
     for name, slot in _slots(value.__class__).items():
         # the slot itself: an `UntoldJob` has none of what it is asked for in vain
@@ -300,13 +300,13 @@ def _slots(kind: Any) -> dict[str, MemberDescriptorType]:
 
 
 def name_of(kind: type[Any], own: str) -> str:
-    """Module and name of a class; no module for one of `own`, which may be run as a script."""
+    """Return ``module:name`` of a class; no module if it is `own`, which may be a script."""
     module = "" if kind.__module__ == own and not own.startswith(PACKAGES) else kind.__module__
     return f"{module}:{kind.__qualname__}"
 
 
 def _class_of(name: str, own: str) -> type[Any] | None:
-    """A class of this project or of the policy's own module; nothing is imported for it."""
+    """Return the class of this name in the toolkit or `own`, if loaded; None for any other."""
     module, _, qualified = name.partition(":")
     if not name.startswith((*PACKAGES, ":")):
         return None

@@ -41,7 +41,7 @@ Answer = Decision | Progress | Change
 
 @dataclass(slots=True)
 class Happened:
-    """Changes that one event caused."""
+    """Jobs that one event completed, made the policy give up, or whose promise it broke."""
 
     completed: list[Completion] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)  # given up
@@ -49,7 +49,7 @@ class Happened:
 
 
 class Service:
-    """A policy, its machines, and jobs whose work is done as planned."""
+    """Base of `LiveScheduler`: takes in events; jobs do their work exactly as planned."""
 
     def __init__(self, policy: Policy, cluster: Cluster) -> None:
         expect_cluster(cluster)
@@ -72,7 +72,7 @@ class Service:
         return int(self._driver.now)
 
     def _find(self, job_id: str) -> Live:
-        """The live job of that id."""
+        """Return the live job with this id; `InstanceError` if there is none."""
         for entry in self._driver.jobs.values():
             if entry.job.id == job_id:
                 return entry
@@ -90,7 +90,7 @@ class Service:
             raise InstanceError("id", "expected the id of no live job", job.id)
 
     def _locate(self, server: str, lost: bool) -> int:
-        """Index of `server`, which must be lost if `lost` is true, and in use otherwise."""
+        """Return the index of a server; `InstanceError` unless it is in the state `lost` or not."""
         machine = self._index(server, "server")
         if (machine in self._driver.away) != lost:
             expected = "a lost server" if lost else "a server that is not lost"
@@ -103,7 +103,7 @@ class Service:
         return self._servers[server]
 
     def _planned(self) -> Planned:
-        """Schedule and utility of every live job, by id; nothing if the policy does not plan."""
+        """Return schedule and utility of live jobs, by id; empty if the policy is no `Planner`."""
         if not isinstance(self.policy, Planner):
             return {}
         plans = dict(self.policy.planned())
@@ -116,7 +116,7 @@ class Service:
         return plans
 
     def _schedules(self) -> dict[str, Schedule]:
-        """Decided allocations from the present slot on, by job."""
+        """Return the allocations decided from the present slot on, as schedules by job id."""
         if isinstance(self.policy, Planner):
             return {name: plan for name, (plan, _) in self._planned().items() if plan is not None}
         held = {
@@ -130,7 +130,7 @@ class Service:
     # -- what may happen ---------------------------------------------------------------------------
 
     def _take_in(self, event: events.Event, rounds: Sequence[int] = ()) -> Answer:
-        """Take in an event and answer; an error in its arguments leaves everything as it was."""
+        """Carry out an event and return the answer; wrong arguments raise and change nothing."""
         # Its decisions search for exactly so many `rounds` each; by default as time allows.
         self._happened = happened = Happened()
         self._rounds, self._given = [], list(rounds)
@@ -153,7 +153,7 @@ class Service:
         return self.last_change if decision is None else decision
 
     def _carry_out(self, event: events.Event) -> tuple[Decision | None, str | None]:
-        """Return the decision, if it asked for one, and the id of the job that it is about."""
+        """Carry out an event; return the decision on a new job and the id of one job, or None."""
         match event:
             case events.Submit(job):
                 self._check_new(job)
@@ -186,13 +186,13 @@ class Service:
         return None, None
 
     def _count(self, **more: float) -> None:
-        """Add to the totals."""
+        """Add these amounts to the fields of `totals` with the same names."""
         totals = self.totals
         sums = {name: getattr(totals, name) + amount for name, amount in more.items()}
         self.totals = replace(totals, **sums)
 
     def _advance(self, until: int) -> None:
-        """Let everything that is planned before slot `until` happen."""
+        """Let planned work be done up to slot `until`, asking the policy at each event before."""
         while self.now < until:
             # The policy is asked whenever something happens, as the simulator would ask it.
             begin, end = self.now, self._next_event(until)
@@ -204,7 +204,7 @@ class Service:
             self._step(end, ends=ends)
 
     def _next_event(self, until: int) -> int:
-        """Next slot at which the policy must be asked."""
+        """Return the next slot at which the policy must be asked, at most `until`."""
         times = [until]
         if self._driver.loop.wake_at is not None:  # at the latest the next slot, if it is `slotted`
             times.append(int(self._driver.loop.wake_at))  # a later slot
@@ -218,7 +218,7 @@ class Service:
         return min(times)
 
     def _submit(self, job: Job) -> Decision:
-        """Decide on a job that arrives in the present slot."""
+        """Let a job arrive in the present slot and return the policy's decision on it."""
         index = self._driver.next_index
         # Names may come again after a job has ended; the index never does.
         uid = str(index)
@@ -234,7 +234,7 @@ class Service:
         return Decision(job.id, True, reason=RUNS if runs else WAITS)
 
     def _complete(self, entry: Live) -> None:
-        """Remove a job whose work is done; it ends now, or when it last ran."""
+        """Complete a job early: in the present slot if it runs, else in the slot before."""
         slot = self.now
         if not entry.allocation.workers:
             if not entry.done:
@@ -244,7 +244,7 @@ class Service:
         self._step(self.now, ends={entry.spec.uid: slot})
 
     def _revise(self, remaining_work: Mapping[str, int]) -> None:
-        """Plan for other amounts of work than were left of these jobs."""
+        """Set the worker-slots left of jobs, by id, and ask the policy for a new plan."""
         if not isinstance(remaining_work, Mapping):
             expected = "expected a mapping of ids to worker-slots"
             raise InstanceError("remaining_work", expected, remaining_work)
@@ -277,7 +277,7 @@ class Service:
     def _step(
         self, slot: int, *, ends: Mapping[str, int] = NOBODY, ask: bool = False, **news: Any
     ) -> SlotOutcome[Submission]:
-        """Report `news` to the driver; `ends` are the last slots of the jobs that are done."""
+        """Tell the driver of `news` and `ends`, last slots of completed jobs; count the outcome."""
         driver, cut = self._driver, self._cut_short
         news = {"specs": self._specs, "down": frozenset(driver.away), **news}
         windows = news.pop("calendar", driver.calendar).windows

@@ -27,7 +27,7 @@ class CalendarEntry:
 
 @dataclass(frozen=True, slots=True)
 class Calendar(Unchanging):
-    """The windows that are known; an empty one changes no decision."""
+    """All maintenance windows: when each machine is closed."""
 
     windows: tuple[CalendarEntry, ...] = ()
     # by machine, when it is closed
@@ -44,11 +44,11 @@ class Calendar(Unchanging):
         return bool(self.windows)
 
     def closed(self, slot: int) -> frozenset[int]:
-        """Machines on which no task may run in `slot`."""
+        """Return the machines on which no task may run in `slot`."""
         return frozenset(k for w in self.windows if w.holds(slot) for k in w.machines)
 
     def closing(self, slot: int, needs: Iterable[int]) -> frozenset[int]:
-        """Machines on which a window would interrupt a job that begins in `slot`."""
+        """Return machines whose next window would interrupt a job of `needs` slots from `slot`."""
         needs, machines = set(needs), set()
         for machine, spans in self._spans.items():
             ahead = sorted(span for span in spans if span[0] > slot)
@@ -63,14 +63,14 @@ class Calendar(Unchanging):
         return frozenset(machines)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
+        """Return the calendar as plain data for JSON, the inverse of `from_dict`."""
         return {
             "windows": [asdict(one) | {"machines": sorted(one.machines)} for one in self.windows]
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Calendar:
-        """The inverse of `to_dict`."""
+        """Rebuild a calendar from the data of `to_dict`."""
         windows = ({**one, "machines": frozenset(one["machines"])} for one in data["windows"])
         return cls(tuple(CalendarEntry(**one) for one in windows))
 

@@ -12,7 +12,7 @@ MOST_SUGGESTED = 3
 
 
 def choice(name: Any, known: Iterable[str], field: str = "", *, expected: str = "") -> str:
-    """The entry of `known` that `name` stands for; upper and lower case do not count."""
+    """Return the entry of `known` equal to `name` but for case; `InputError` if there is none."""
     entries = list(known)
     text = name.casefold() if isinstance(name, str) else None
     folded = [entry for entry in entries if entry.casefold() == text]
@@ -25,7 +25,7 @@ def choice(name: Any, known: Iterable[str], field: str = "", *, expected: str = 
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:
-    """A question to be put behind an error, or nothing where no entry of `known` is near."""
+    """Return "; did you mean ...?" with entries of `known` near `name`; empty if none is near."""
     similar = _near(name, list(known)) if isinstance(name, str) else []
     if not similar:
         return ""
@@ -52,11 +52,11 @@ def _near(name: str, known: list[str]) -> list[str]:
 
 
 def _plain(name: str) -> str:
-    """Letters and digits alone, in lower case: ``Finish_Time`` and ``finish-time`` are the same."""
+    """Return the letters and digits of `name` in lower case: ``Finish_Time`` is ``finishtime``."""
     return re.sub(r"[\W_]+", "", name).casefold()
 
 
 def _initials(name: str) -> str:
-    """First letters of the words, which begin after a separator or with a capital."""
+    """Return the first letters of the words in `name`: ``fs`` for ``fair-share``, ``FairShare``."""
     words = re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])", name)
     return "".join(word[0] for word in words).casefold()

@@ -210,7 +210,7 @@ class Cluster(Summarised, Unchanging):
         return group.unmet(label, group.required(job))
 
     def unmet_label(self, job: Job) -> tuple[TaskGroup, str] | None:
-        """The tasks of a job of one form that no machine admits, and the label that excludes it."""
+        """Return the group of a one-form job that no machine admits, and the label; else None."""
         for group in GROUPS:
             required = group.required(job)
             if required and (group is TaskGroup.WORKER or job.needs_ps):
@@ -221,7 +221,7 @@ class Cluster(Summarised, Unchanging):
 
 
 def _by_machine(values: AnyArray, servers: Sequence[Server]) -> AnyArray:
-    """Rows of servers, read-only, once for each of their machines."""
+    """Return the row of each server, repeated for each of its machines, as a read-only array."""
     rows = np.repeat(values, np.array([server.count for server in servers], dtype=int), axis=0)
     rows.flags.writeable = False
     return rows

@@ -177,7 +177,7 @@ class Decision(Summarised):
         return "Decision", [("job", self.job_id), ("admitted", ""), *when, *worth]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON; the inverse of `from_dict`."""
+        """Return the decision as plain data for JSON, the inverse of `from_dict`."""
         names = (name for name in Decision.__slots__ if name != "_explain")
         data = {name: getattr(self, name) for name in names}
         data["schedule"] = self.schedule.to_dict() if self.schedule else None

@@ -17,7 +17,7 @@ Reader = Callable[[Any], T]
 
 
 def entry(data: Any, name: str, reader: Reader[T]) -> T:
-    """Read the entry `name` of the object `data`."""
+    """Return what `reader` makes of ``data[name]``; `InstanceError` with the path if wrong."""
     mapping(data)
     if name not in data:
         raise InstanceError(name, "missing; this key is required")
@@ -26,35 +26,35 @@ def entry(data: Any, name: str, reader: Reader[T]) -> T:
 
 
 def mapping(value: Any) -> Mapping[str, Any]:
-    """An object of the document as it is."""
+    """Return `value` if it is a JSON object; otherwise `InstanceError`."""
     if not isinstance(value, Mapping):
         raise InstanceError("", "expected an object", value)
     return value
 
 
 def text(value: Any) -> str:
-    """A string, which may be empty."""
+    """Return `value` if it is a string, which may be empty; otherwise `InstanceError`."""
     if not isinstance(value, str):
         raise InstanceError("", "expected text", value)
     return value
 
 
 def flag(value: Any) -> bool:
-    """True or false."""
+    """Return `value` if it is true or false; otherwise `InstanceError`."""
     if not isinstance(value, bool):
         raise InstanceError("", "expected true or false", value)
     return value
 
 
 def real(value: Any) -> float:
-    """A finite number of either sign; an integer stays one."""
+    """Return `value` if it is a finite number of either sign; an integer stays an int."""
     checked = validation.number(value, "", minimum=-float("inf"))
     result: float = value if abs(checked) <= LARGEST_COUNT else checked
     return result
 
 
 def count(value: Any) -> int:
-    """An integer of either sign."""
+    """Return `value` if it is an integer of either sign; otherwise `InstanceError`."""
     try:
         return validation.integer(value, "", minimum=-LARGEST_COUNT)
     except InstanceError:
@@ -62,17 +62,17 @@ def count(value: Any) -> int:
 
 
 def optional(reader: Reader[T]) -> Reader[T | None]:
-    """A reader that also takes null."""
+    """Return a reader that gives None for null and uses `reader` for anything else."""
     return lambda value: None if value is None else reader(value)
 
 
 def object_of(reader: Reader[T]) -> Reader[dict[str, T]]:
-    """A reader of objects with any keys; errors have the key."""
+    """Return a reader of JSON objects with any keys; `reader` reads the values."""
     return lambda value: {name: entry(value, name, reader) for name in mapping(value)}
 
 
 def list_of(reader: Reader[T]) -> Reader[tuple[T, ...]]:
-    """A reader of lists; errors have the index."""
+    """Return a reader of JSON lists, as tuples; `reader` reads the items."""
 
     def read(value: Any) -> tuple[T, ...]:
         items = []
@@ -85,7 +85,7 @@ def list_of(reader: Reader[T]) -> Reader[tuple[T, ...]]:
 
 
 def record(kind: type[T], data: Any) -> T:
-    """Read an object whose entries are the public fields of a dataclass, by their annotations."""
+    """Build the dataclass `kind` from an object that has an entry for each public field."""
     own: Any = kind  # a class is hashable, which mypy does not see of its type
     return kind(**{name: entry(data, name, reader) for name, reader in _readers(own)})
 
@@ -98,7 +98,7 @@ def _readers(kind: type[Any]) -> list[tuple[str, Reader[Any]]]:
 
 
 def _reader_of(kind: Any) -> Reader[Any]:
-    """The reader of a plain type, of one that may be None, of a tuple, or of another record."""
+    """Return a reader for an annotation: plain type, ``X | None``, tuple or another dataclass."""
     if get_origin(kind) is UnionType:
         return optional(_reader_of(get_args(kind)[0]))
     if get_origin(kind) is tuple:

@@ -10,7 +10,7 @@ from typing import Any
 
 
 def describe(value: Any) -> str:
-    """Short description of a wrong value for an error message."""
+    """Return a short description of a wrong value for an error message."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
@@ -52,7 +52,7 @@ class OasisError(Exception):
 
 
 def _unpickled(kind: type[OasisError], arguments: tuple[Any, ...]) -> OasisError:
-    """Rebuild a pickled error without its constructor: each kind has parameters of its own."""
+    """Make an error of class `kind` without its constructor, for unpickling."""
     error: OasisError = kind.__new__(kind, *arguments)
     error.args = arguments
     return error
@@ -103,7 +103,7 @@ class InputError(OasisError, ValueError):
         self.hint = hint
 
     def within(self, prefix: str) -> InputError:
-        """Say that the field is one of `prefix`; gives the error itself."""
+        """Put `prefix` before the path of the field, as that of its parent; return the error."""
         if not self.sources:
             self.field = nested(prefix, self.field)
         elif isinstance(first := self.sources[0], str):
@@ -113,7 +113,7 @@ class InputError(OasisError, ValueError):
         return self
 
     def rename(self, names: Mapping[str, str]) -> None:
-        """Say flags of the command line, for example, in place of the arguments that they set."""
+        """Replace the field by its new name in `names`, such as the flag that sets an argument."""
         if not self.sources:
             self.field = names.get(self.field.partition("[")[0], self.field)
         elif isinstance(self.sources[0], str):  # the argument names a file, where the field is
@@ -121,7 +121,7 @@ class InputError(OasisError, ValueError):
 
     @property
     def detail(self) -> str:
-        """The message without its place: the expected value and the actual one."""
+        """The message without field and file: what was expected and what was found."""
         return f"{self.expected}{'' if self.got is None else f', got {self.got}'}{self.hint}"
 
     def __str__(self) -> str:
@@ -236,7 +236,7 @@ class PolicyError(OasisError):
         self.time = time
 
     def places(self) -> dict[str, Any]:
-        """Place and time of the error, as keyword arguments for another error."""
+        """Return job, server, resource and time as keyword arguments for another `PolicyError`."""
         return {name: getattr(self, name) for name in ("job", "server", "resource", "time")}
 
 
@@ -257,13 +257,13 @@ def _places(**places: object) -> str:
 
 
 def nested(field: str, inner: str) -> str:
-    """Path of the field `inner` of `field`; each may be empty, and `inner` may be an index."""
+    """Return the path of `inner` in `field`, such as ``a.b`` or ``a[0]``; either may be empty."""
     return f"{field}{'.' if field and inner and not inner.startswith('[') else ''}{inner}"
 
 
 @contextmanager
 def readable(field: str) -> Iterator[None]:
-    """Inside, a file that cannot be read is a wrong value of `field`, which names it."""
+    """Turn an `OSError` of the block into an `InstanceError` at `field` that names the file."""
     try:
         yield
     except OSError as error:
@@ -272,7 +272,7 @@ def readable(field: str) -> Iterator[None]:
 
 
 class located_at:  # noqa: N801 (used like a function; a generator would take three times as long)
-    """Inside, any error is about a field of `prefix`, read from `source`."""
+    """Put `prefix` before the field of an error in the block, and the file `source` before that."""
 
     __slots__ = ("_prefix", "_source")
 

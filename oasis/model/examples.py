@@ -14,7 +14,7 @@ from oasis.model.instance_file import instance_from_dict
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A file that comes with the package."""
+    """An example file that comes with the package, and what it shows."""
 
     file: str
     about: str
@@ -30,7 +30,7 @@ EXAMPLES = {
 
 
 def example_text(name: str) -> str:
-    """Content of an example."""
+    """Return the text of an example; `InputError` if there is none of this name."""
     return (FOLDER / EXAMPLES[choice(name, EXAMPLES, "name")].file).read_text(encoding="utf-8")
 
 

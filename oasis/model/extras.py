@@ -21,7 +21,7 @@ EXTRAS = {
 
 
 def require(what: str, *packages: str) -> None:
-    """Check that the packages of an optional part are installed; none of them is imported."""
+    """Raise an error that names the extra to install unless `packages` are there, for `what`."""
     for package in packages:
         extra = EXTRAS[package]
         if not _is_installed(package):

@@ -28,7 +28,7 @@ SAMPLE = 8192  # bytes that are looked at
 
 
 def read_content(path: str | os.PathLike[str], *, also: Collection[str] = ()) -> bytes:
-    """Read a file of text; decompress what gzip, bzip2, xz or zstd wrote."""
+    """Read and decompress a text file; binary data raise, except of a `binary_kind` in `also`."""
     is_file = str(path) != STANDARD_INPUT
     content = decompressed(Path(path).read_bytes() if is_file else _standard_bytes(sys.stdin))
     if binary_kind(content) not in also:
@@ -44,7 +44,7 @@ def _standard_bytes(stream: TextIO | None) -> bytes:
 
 
 def decompressed(content: bytes) -> bytes:
-    """`content`, decompressed if its first bytes are those of a compressed file."""
+    """Return `content`, decompressed if its first bytes are those of a compressed file."""
     for begin, (name, decompress) in COMPRESSIONS.items():
         if re.match(begin, content):
             try:
@@ -58,7 +58,7 @@ def decompressed(content: bytes) -> bytes:
 
 
 def _zstd(content: bytes) -> bytes:
-    """Decompress all frames of a file: it may hold several, as gzip files may."""
+    """Decompress all frames of a zstd file; `InstanceError` without the package zstandard."""
     try:
         package = import_module("zstandard")
     except ModuleNotFoundError:
@@ -86,7 +86,7 @@ COMPRESSIONS: Mapping[bytes, tuple[str, Callable[[bytes], bytes]]] = {
 
 
 def binary_kind(content: bytes) -> str | None:
-    """`PARQUET` for a file that begins as one, beside which only text is read; None otherwise."""
+    """Return `PARQUET` if `content` begins as a Parquet file does; None otherwise."""
     # The same letters may begin a table whose first column has that name.
     follows = content[len(MAGIC) : len(MAGIC) + 1]
     is_text = follows.isascii() and follows.decode("ascii").isprintable()
@@ -121,7 +121,7 @@ _LOOKS = {
 
 @dataclass(frozen=True, slots=True)
 class FileKind:
-    """A kind of file that is recognised by its content."""
+    """A kind of file, such as an instance or a trace, recognised by its content."""
 
     name: str
     looks: str  # in words, with an article
@@ -158,7 +158,7 @@ def _kind_of_trace(lines: list[str], data: Any) -> FileKind | None:
 
 
 def refuse_other(kind: FileKind | None, wanted: Collection[str], expected: str) -> None:
-    """Refuse a file that looks like another kind than the `wanted` ones."""
+    """Raise `InstanceError` for a file of a known kind that is not in `wanted` (names)."""
     # One that looks like no known kind passes: its reader gives a better error.
     if kind is not None and kind.name not in wanted:
         looks = kind.looks if kind.name == EMPTY else f"what looks like {kind.looks}"

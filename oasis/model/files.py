@@ -36,7 +36,7 @@ def write_bytes(path: str | os.PathLike[str], content: bytes, *, durable: bool =
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
-    """Raise, writing nothing, the `OSError` of `write_bytes` as far as it can be foreseen."""
+    """Raise the `OSError` that `write_bytes` would raise, where that shows without writing."""
     with naming(path):
         target, status = _destination(path)
         if _is_renamed_over(target, status):
@@ -56,7 +56,7 @@ def is_standard_output(path: str | os.PathLike[str]) -> bool:
 
 @contextmanager
 def naming(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Make every `OSError` raised inside name `path`."""
+    """Make every `OSError` of the block name `path`."""
     try:
         yield
     except OSError as error:
@@ -72,7 +72,7 @@ def remove_unfinished() -> None:
 
 
 def json_text(document: Any) -> str:
-    """A JSON document as it is printed and as it is written to files."""
+    """Return plain data as JSON text, indented, with a line break at the end."""
     chunks = json.JSONEncoder(indent=1, allow_nan=False).iterencode(document)
     # Joined some at a time: all chunks at once would take ten times the memory of the text.
     return "".join(iter(lambda: "".join(islice(chunks, 10_000)), "")) + "\n"
@@ -86,7 +86,7 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
 def save_state(
     path: str | os.PathLike[str], kind: str, state: Any, *, durable: bool = False
 ) -> None:
-    """Write JSON-able `state`, as a file of the given `kind`."""
+    """Write plain data as a file of this `kind`, with a checksum; `saved_state` reads it."""
     content = encoded({"kind": kind, "state": state}, allow_nan=True)
     write_bytes(path, content, durable=durable)
 
@@ -106,19 +106,19 @@ _BODY = len(_HEAD) + 8 + len(_MIDDLE)
 
 
 def encoded(entry: Any, *, allow_nan: bool = False) -> bytes:
-    """A line of JSON that holds `entry` and the CRC-32 of the entry as it is written."""
+    """Return a line of JSON with `entry` and the CRC-32 of its text, which `decoded` checks."""
     # The checksum is of these very bytes: JSON written again could be spaced or ordered otherwise.
     body = json.dumps(entry, separators=(",", ":"), allow_nan=allow_nan).encode("ascii")
     return _framed(checksum(body).encode("ascii"), body)
 
 
 def checksum(content: bytes) -> str:
-    """CRC-32 as eight hexadecimal digits."""
+    """Return the CRC-32 of `content` as eight hexadecimal digits."""
     return f"{zlib.crc32(content):08x}"
 
 
 def decoded(line: bytes) -> dict[str, Any] | None:
-    """The object in a line of `encoded`; None if the line is damaged."""
+    """Return the object in a line of `encoded`; None if the line is damaged."""
     crc, body = line[len(_HEAD) : len(_HEAD) + 8], line[_BODY : -len(_TAIL)]
     # Byte by byte, so that a line without its end is not taken for a whole one.
     if line != _framed(crc, body) or checksum(body).encode("ascii") != crc:
@@ -177,7 +177,7 @@ def _is_renamed_over(target: Path, status: os.stat_result | None) -> bool:
 
 
 def _standard_descriptor(status: os.stat_result) -> int | None:
-    """1 or 2 if this is the file behind standard output or standard error."""
+    """Return 1 or 2 if the status is that of standard output or standard error; else None."""
     for descriptor in (1, 2):
         try:
             opened = os.fstat(descriptor)
@@ -221,7 +221,7 @@ def _write_through(path: str | os.PathLike[str], content: bytes) -> None:
 
 @contextmanager
 def _temporary_beside(target: Path) -> Iterator[Path]:
-    """Name for a temporary file in the directory of `target`; at the end no such file is there."""
+    """Give a name for a temporary file beside `target`; afterwards delete that file, if any."""
     # In the same directory, because a rename between file systems is a copy. 32 characters of the
     # name leave room below the 255 that file systems allow.
     temporary = target.with_name(f".{target.name[:32]}.{uuid.uuid4().hex}.part")
@@ -235,7 +235,7 @@ def _temporary_beside(target: Path) -> Iterator[Path]:
 
 
 def frame(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> Any:
-    """Make a data frame."""
+    """Return a pandas data frame of `rows`; `columns` maps the names of columns to types."""
     require("a data frame", "pandas")
     pandas = import_module("pandas")  # by name: this package itself needs NumPy alone
     return pandas.DataFrame(list(rows), columns=list(columns)).astype(dict(columns))

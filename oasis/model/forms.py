@@ -32,7 +32,7 @@ class Requirement(Table[tuple[str, ...]]):
         return all(labels.get(name) in values for name, values in self._entries.items())
 
     def unmet_by(self, machines: Sequence[Mapping[str, str]]) -> str | None:
-        """A label that excludes all `machines`: by itself, if one does; None if a machine is in."""
+        """Return a label that no machine satisfies, else the first one; None if one is admitted."""
         if any(self.admits(labels) for labels in machines):
             return None
         for name, values in self._entries.items():
@@ -41,12 +41,12 @@ class Requirement(Table[tuple[str, ...]]):
         return next(iter(self._entries), None)
 
     def __str__(self) -> str:
-        """Text for messages, such as ``gpu is a100 or h100, zone is b``."""
+        """Return a text for messages, such as ``gpu is a100 or h100, zone is b``."""
         return ", ".join(f"{name} is {' or '.join(each)}" for name, each in self._entries.items())
 
 
 class Rates(Table[float]):
-    """Speeds by value of a label."""
+    """Speeds of a job, in multiples of its own, by value of a label."""
 
     contents = "speeds by value"
     checked = staticmethod(SPEED.check)
@@ -62,7 +62,7 @@ REQUIREMENT = TableOf(Requirement, VALUES)
 
 @dataclass(frozen=True, slots=True)
 class Form(Record):
-    """One way to run a job: what differs from the job itself; None: as the job has it.
+    """One way to run a job: values in place of the job's own; None keeps the job's value.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ class Speeds(Record):
 
 
 class InForms:
-    """Base of dataclasses with `forms`, `speeds` and `requires`: the job in each form."""
+    """Base of job dataclasses with `forms` or `speeds`: gives the job in each of its forms."""
 
     __slots__ = ()
     __dataclass_fields__: ClassVar[dict[str, Any]]
@@ -136,19 +136,19 @@ class InForms:
 
     @property
     def in_forms(self) -> tuple[Self, ...]:
-        """The job in each of its forms, as jobs that have one; itself if it has no others."""
+        """A copy of the job for each of its forms; the job alone if it has no forms."""
         return self._in_forms or (self,)
 
     def in_form(self, form: int) -> Self:
-        """The job in the form with this index; itself if it is a job of one form already."""
+        """Return the copy of the job for the form with this index; the job if it has no forms."""
         return self._in_forms[form] if self._in_forms else self
 
     def located_forms(self) -> Iterator[tuple[str, Self]]:
-        """The job in each of its forms, with the path at which a file says that form."""
+        """Yield, for each form, its path in an instance file and the copy of the job for it."""
         yield from zip([path for path, _ in self._changes()] or [""], self.in_forms, strict=True)
 
     def _make_forms(self, **alone: Any) -> bool:
-        """Make, and so check, the job in each form it has; all get the fields `alone`."""
+        """Make the copies for `in_forms`, with the fields `alone`; return whether there are any."""
         forms = []
         for path, changes in self._changes():
             with located_at(path):
@@ -158,7 +158,7 @@ class InForms:
         return bool(forms)
 
     def _changes(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """How each form differs from the job, with the path at which a file says that form."""
+        """Yield, for each form, its path in an instance file and the fields that it changes."""
         if self.speeds is None:
             for k, form in enumerate(self.forms):
                 values = {one.name: getattr(form, one.name) for one in fields(form)}

@@ -20,7 +20,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class PerGroup(Protocol[T_co]):
-    """A pair with one entry per task group, such as the demands of a job or the price bounds."""
+    """An object with one attribute per task group, such as a job with its demands."""
 
     @property
     def worker(self) -> T_co: ...
@@ -30,7 +30,7 @@ class PerGroup(Protocol[T_co]):
 
 
 class Placed(Protocol[T_co]):
-    """Placed tasks of both groups, such as a schedule or an allocation."""
+    """An object with placed `workers` and `ps`, such as a schedule or an allocation."""
 
     @property
     def workers(self) -> T_co: ...
@@ -40,7 +40,7 @@ class Placed(Protocol[T_co]):
 
 
 class TaskGroup(StrEnum):
-    """A kind of tasks, with machines of its own; a job or a cluster may lack the second."""
+    """A kind of tasks, workers or parameter servers; a job or cluster may lack the latter."""
 
     WORKER = "worker"
     PS = "ps"
@@ -60,7 +60,7 @@ class TaskGroup(StrEnum):
         return "worker servers" if self is _WORKER else "parameter-server hosts"
 
     def of(self, owner: PerGroup[T_co]) -> T_co:
-        """The entry of this group: the demand of one task of a job, the prices of its machines."""
+        """Return the attribute of `owner` for this group, such as the demand of a task of a job."""
         return owner.worker if self is _WORKER else owner.ps
 
     def required(self, job: InForms) -> Requirement:
@@ -68,7 +68,7 @@ class TaskGroup(StrEnum):
         return cast("Requirement", job.requires if self is _WORKER else job.ps_requires)
 
     def unmet(self, label: str, required: Requirement) -> str:
-        """Return the message that no machine has this label as the group's tasks require it."""
+        """Return the text that no machine has the required values of this label."""
         return f"label {label} of the {self.hosts}; its {self.tasks} require {required}"
 
     def placed(self, owner: Placed[T_co]) -> T_co:
@@ -76,19 +76,19 @@ class TaskGroup(StrEnum):
         return owner.workers if self is _WORKER else owner.ps
 
     def servers(self, cluster: Cluster) -> tuple[Server, ...]:
-        """The machines that host the group, identical ones together."""
+        """Return the servers that host the group; one `Server` may be several machines."""
         return cluster.worker_servers if self is _WORKER else cluster.ps_servers
 
     def ids(self, cluster: Cluster) -> tuple[str, ...]:
-        """Names of the machines that host the group."""
+        """Return the ids of the machines that host the group."""
         return cluster.worker_ids if self is _WORKER else cluster.ps_ids
 
     def capacity(self, cluster: Cluster) -> FloatArray:
-        """Capacities of the machines that host the group, (H, R) or (K, R)."""
+        """Return the capacities of the machines that host the group, (H, R) or (K, R)."""
         return cluster.worker_capacity if self is _WORKER else cluster.ps_capacity
 
     def needed(self, job: Job, workers: npt.ArrayLike) -> IntArray:
-        """Tasks of the group that go with each count of workers of a job; (6)."""
+        """Return the tasks of this group for each count of workers: itself, or PSs by (6)."""
         return np.asarray(workers) if self is _WORKER else job.ps_needed(workers)
 
 

@@ -49,12 +49,12 @@ def read(path: str | os.PathLike[str]) -> Instance:
 
 
 def read_json(path: str | os.PathLike[str], kinds: Collection[str] = (), expected: str = "") -> Any:
-    """Parse a JSON file strictly: UTF-8, no repeated keys."""
+    """Read a JSON file of one of `kinds`, `expected` in words; repeated keys are refused."""
     return parse_json(read_content(path), kinds, expected)
 
 
 def parse_json(content: bytes, kinds: Collection[str] = (), expected: str = "") -> Any:
-    """Parse the `content` of a JSON file as `read_json` does."""
+    """Return the plain data of the `content` of a JSON file; arguments as for `read_json`."""
     try:
         # Python keeps the last of two equal keys, and
         # an instance would lose a field without a word.
@@ -116,13 +116,13 @@ def cluster_from_dict(data: Mapping[str, Any]) -> Cluster:
 
 
 def cluster_to_dict(cluster: Cluster) -> dict[str, Any]:
-    """Plain data of `cluster`, the inverse of `cluster_from_dict`."""
+    """Return `cluster` as plain data, the inverse of `cluster_from_dict`."""
     data = plain(cluster)
     return {name: data[name] for name in _CLUSTER}
 
 
 def instance_to_dict(instance: Instance) -> dict[str, Any]:
-    """Plain data of `instance`, the inverse of `instance_from_dict`."""
+    """Return `instance` as plain data, the inverse of `instance_from_dict`."""
     expect_instance(instance)
     data = {"format": FORMAT, "version": VERSION, **plain(instance)}
     data |= cluster_to_dict(instance.cluster)
@@ -184,7 +184,7 @@ def instance_schema() -> dict[str, Any]:
 def file_schema(
     title: str, meaning: str, body: dict[str, Any], definitions: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return the JSON Schema of a file with this `body` and the definitions that it refers to."""
+    """Return the JSON Schema of a file: `body`, headed by `title` and `meaning`, `definitions`."""
     form, version = (body["properties"][name]["const"] for name in ("format", "version"))
     shared = {"amounts": AMOUNTS.body(), "utility": UTILITY.body()}
     return {

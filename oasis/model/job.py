@@ -191,7 +191,7 @@ class Job(InForms, WorkerCounts, Summarised, Unchanging):
 
     @property
     def worker_counts(self) -> range:
-        """Numbers of workers of a slot in which it runs, the fewest first; constraint (3)."""
+        """Numbers of workers that the job may have in a slot, the fewest first; constraint (3)."""
         return range(self.min_workers, self.chunks + 1)
 
     @property
@@ -215,14 +215,14 @@ class Job(InForms, WorkerCounts, Summarised, Unchanging):
         return self.bandwidth / self.ps_bandwidth if self.needs_ps else 0.0
 
     def minibatch_slots(self, slot_seconds: float) -> float:
-        """kappa_i = tau_i + 2 e_i / b_i: slots to train, push and pull one mini-batch."""
+        """Return kappa_i = tau_i + 2 e_i / b_i: slots to train, push and pull one mini-batch."""
         if self.gradient_mb == 0:
             return self.minibatch_time
         transfer_seconds = self.gradient_mb * GBIT_PER_MB / self.bandwidth
         return self.minibatch_time + 2 * transfer_seconds / slot_seconds
 
     def work(self, slot_seconds: float) -> int:
-        """ceil(W_i) worker-slots, where W_i = E_i N_i M_i kappa_i (constraint (2))."""
+        """Return ceil(W_i) worker-slots, where W_i = E_i N_i M_i kappa_i (constraint (2))."""
         minibatches = float(self.epochs * self.chunks * self.minibatches)
         slots = minibatches * self.minibatch_slots(slot_seconds)
         if not slots <= MOST_WORK:
@@ -232,16 +232,16 @@ class Job(InForms, WorkerCounts, Summarised, Unchanging):
         return max(1, rounding.ceil_number(slots))
 
     def shortest_duration(self, slot_seconds: float) -> int:
-        """Slots the job needs with N_i workers all the time."""
+        """Return the slots that the job takes with N_i workers all the time."""
         return -(-self.work(slot_seconds) // self.chunks)
 
     def ps_needed(self, workers: npt.ArrayLike) -> IntArray:
-        """ceil(n b_i / B_i), parameter servers for each count n of workers (constraint (6))."""
+        """Return ceil(n b_i / B_i) parameter servers for each count n of workers; see (6)."""
         return rounding.ceil(np.asarray(workers) * self.ps_per_worker).astype(np.int64)
 
 
 def remaining_job(job: Job, remaining: int, now: int, slots: int, end: int | None = None) -> Job:
-    """The `remaining` worker-slots as a job that arrives `now` and is worth nothing from `end`."""
+    """Return a job of `remaining` worker-slots from slot `now`, worth 0 from `end`; see `later`."""
     until = None if end is None else max(0, end - now)
     return replace(
         job,

@@ -33,40 +33,40 @@ Schema = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """The values that a field accepts: all, unless a subclass restricts them."""
+    """What a field accepts, and how its value is read and written; this one accepts anything."""
 
     named: str = field(default="", kw_only=True)  # its schema is written once, under ``$defs``
 
     def check(self, value: Any, path: str) -> Any:
-        """The value as the constructor keeps it; `InstanceError` at `path` if it is wrong."""
+        """Return the value to store in the field; `InstanceError` at `path` if it is wrong."""
         return value
 
     def parse(self, data: Any) -> Any:
-        """Convert plain data to the constructor's argument; it checks numbers and texts itself."""
+        """Return plain data as an argument for the constructor, which calls `check` on it."""
         return data
 
     def plain(self, value: Any) -> Any:
-        """Plain data of a value, the inverse of `parse`."""
+        """Return a value of the field as plain data, the inverse of `parse`."""
         return list(value) if isinstance(value, tuple) else value
 
     def schema(self) -> Schema:
-        """JSON Schema of the plain data, or where it is."""
+        """Return the JSON Schema of the plain data; a reference to it if the kind is `named`."""
         return {"$ref": f"#/$defs/{self.named}"} if self.named else self.body()
 
     def body(self) -> Schema:
-        """JSON Schema of the plain data."""
+        """Return the JSON Schema of the plain data, written out."""
         return {}
 
 
 def _shown(value: Any) -> Any:
-    """A number as JSON shows it best: as an integer where it is one that a float can tell apart."""
+    """Return `value`; a whole float within `LARGEST_COUNT` as an int, for a shorter schema."""
     is_whole = type(value) is float and abs(value) <= LARGEST_COUNT and value == int(value)
     return int(value) if is_whole else value
 
 
 @dataclass(frozen=True, slots=True)
 class Number(Kind):
-    """A finite number from `minimum`, or `above` it, to `maximum`."""
+    """A finite number from `minimum` to `maximum`, without `minimum` itself if `above`."""
 
     minimum: float = 0.0
     above: bool = False
@@ -84,7 +84,7 @@ class Number(Kind):
 
 @dataclass(frozen=True, slots=True)
 class Amount(Kind):
-    """0 (not if `above`), or a number so limited that sums and quotients keep their precision."""
+    """An amount in the range where sums and quotients stay precise, or 0; `above`: 0 is refused."""
 
     above: bool = False
 
@@ -114,7 +114,7 @@ class Whole(Kind):
 
 @dataclass(frozen=True, slots=True)
 class Text(Kind):
-    """A text, of the `choices` if there are such; not an empty one unless that is said."""
+    """A text: one of the `choices`, if there are any; may be empty only with `empty`."""
 
     choices: tuple[str, ...] = ()
     empty: bool = False
@@ -130,7 +130,7 @@ class Text(Kind):
 
 @dataclass(frozen=True, slots=True)
 class Flag(Kind):
-    """True or false."""
+    """Accepts true or false."""
 
     def check(self, value: Any, path: str) -> bool:
         if not isinstance(value, bool):
@@ -143,7 +143,7 @@ class Flag(Kind):
 
 @dataclass(frozen=True, slots=True)
 class Fixed(Kind):
-    """One value alone, such as the version of a format."""
+    """Accepts exactly one value, such as the version of a format."""
 
     value: Any
 
@@ -159,7 +159,7 @@ class Fixed(Kind):
 
 @dataclass(frozen=True, slots=True)
 class TableOf(Kind):
-    """A table of this class, of values that are `of` one kind."""
+    """A table of the class `table` whose values are of the kind `of`."""
 
     table: type[Table[Any]]
     of: Kind
@@ -185,7 +185,7 @@ class TableOf(Kind):
 
 @dataclass(frozen=True, slots=True)
 class ListOf(Kind):
-    """A list of `item`; `filled` is the error for an empty list, which may be empty without it."""
+    """A list of values of the kind `item`; `filled`: the error for an empty list, else allowed."""
 
     item: Kind
     filled: str = ""
@@ -215,7 +215,7 @@ class ListOf(Kind):
 
 @dataclass(frozen=True, slots=True)
 class RecordOf(Kind):
-    """A record of this class, which plain data are read into."""
+    """An object of the dataclass `record`; plain data are parsed into one."""
 
     record: type[Any]
     meaning: str = ""
@@ -237,7 +237,7 @@ class RecordOf(Kind):
 
 @dataclass(frozen=True, slots=True)
 class Either(Kind):
-    """A plain value, or a record that says more."""
+    """A value of the kind `value`, or an object of the dataclass `record` with more details."""
 
     value: Kind
     record: type[Any]
@@ -254,7 +254,7 @@ class Either(Kind):
 
 @dataclass(frozen=True, slots=True)
 class Variant(Kind):
-    """One of several records; their attribute ``kind`` tells which."""
+    """An object of one of several dataclasses; the attribute ``kind`` tells which."""
 
     records: Mapping[str, type[Any]]
     meaning: str = ""
@@ -292,12 +292,12 @@ AMOUNTS = TableOf(
 
 
 def entry(kind: Kind, meaning: str = "", default: Any = MISSING, *, absent: Any = MISSING) -> Any:
-    """A field of a record."""
+    """Return a dataclass field of this kind; `absent` is the value where data leave it out."""
     return field(default=default, metadata={"kind": kind, "meaning": meaning, "absent": absent})
 
 
 class _Form:
-    """The fields of a class, looked up once because jobs are built by the thousand."""
+    """The fields of a dataclass with their kinds and defaults, looked up once per class."""
 
     def __init__(self, record: type[Any]) -> None:
         self.entries = {one.name: one for one in fields(record) if "kind" in one.metadata}
@@ -327,7 +327,7 @@ _form: Callable[[Any], _Form] = cache(_Form)
 
 
 def check(record: Any) -> None:
-    """Check all fields of a frozen record and keep them as their kinds have them."""
+    """Check all fields of a frozen dataclass and replace each by what its kind returns."""
     for name, checked, is_optional in _form(type(record)).checks:
         value = getattr(record, name)
         if not (is_optional and value is None):
@@ -338,7 +338,7 @@ def check(record: Any) -> None:
 
 
 class Record:
-    """Base of dataclasses whose fields are entries: the constructor checks them."""
+    """Base of dataclasses: the constructor checks each field declared with `entry`, by its kind."""
 
     __slots__ = ()
 
@@ -347,7 +347,7 @@ class Record:
 
 
 def parse(record: type[T], data: Any, tag: str = "", **more: Any) -> T:
-    """A record from plain data."""
+    """Build a `record` from plain data, without their key `tag`, and from the arguments `more`."""
     form = _form(record)
     check_keys(data, [tag, *form.required] if tag else form.required, form.optional)
     values = {**form.absent, **data}
@@ -363,7 +363,7 @@ def parse(record: type[T], data: Any, tag: str = "", **more: Any) -> T:
 
 
 def plain(record: Any) -> dict[str, Any]:
-    """Plain data of a record, the inverse of `parse`; fields with their default are left out."""
+    """Return a record as plain data, the inverse of `parse`, without fields at their default."""
     data = {}
     for name, default, write in _form(type(record)).writers:
         value = getattr(record, name)
@@ -376,7 +376,7 @@ def plain(record: Any) -> dict[str, Any]:
 
 
 def properties(record: type[Any]) -> dict[str, Schema]:
-    """JSON Schema of each field of a record."""
+    """Return the JSON Schema of each field of a dataclass, by name."""
     schemas = {}
     for name, one in _form(record).entries.items():
         description = {"description": one.metadata["meaning"]} if one.metadata["meaning"] else {}
@@ -389,7 +389,7 @@ def properties(record: type[Any]) -> dict[str, Schema]:
 
 
 def object_schema(record: type[Any], meaning: str = "") -> Schema:
-    """JSON Schema of the plain data of a record."""
+    """Return the JSON Schema of the plain data of a dataclass; `meaning` describes it."""
     return {
         "type": "object",
         **({"description": meaning} if meaning else {}),

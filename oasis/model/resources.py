@@ -91,7 +91,7 @@ class ResourceVector(Table[float]):
         return f"ResourceVector({self._entries!r})"
 
     def in_order(self, resources: Sequence[str]) -> FloatArray:
-        """`as_array`, remembered for the next call with the very same `resources`."""
+        """Return `as_array` of the amounts, read-only; cached for the same object `resources`."""
         if self._resources is not resources:
             self._array = np.array([self._entries.get(name, 0.0) for name in resources])
             self._array.flags.writeable = False
@@ -105,7 +105,7 @@ class ResourceVector(Table[float]):
 
 
 def as_array(amounts: Mapping[str, float], resources: Sequence[str]) -> FloatArray:
-    """Amounts as a read-only float array of shape (R,), in the order of `resources`."""
+    """Return the amounts as a float array of shape (R,), in the order of `resources`."""
     if isinstance(amounts, ResourceVector) and isinstance(resources, tuple):
         return amounts.in_order(resources)
     return np.array([amounts.get(name, 0.0) for name in resources], dtype=np.float64)

@@ -35,7 +35,7 @@ def ceil(x: npt.ArrayLike) -> FloatArray:
 
 
 def ceil_number(x: float) -> int:
-    """`ceil` of one number, quicker."""
+    """Return `ceil` of one number as an int; quicker."""
     return math.ceil(x - min(TOLERANCE * max(1.0, abs(x)), LARGEST_SLACK))
 
 
@@ -57,7 +57,7 @@ def floor_counts(x: FloatArray) -> FloatArray:
 
 
 def units(capacity: FloatArray, demand: FloatArray, most: int) -> IntArray:
-    """How many units of `demand` (R,) fit capacities (..., R), at most `most`; shape (...)."""
+    """Return how many units of `demand` (R,) fit capacities (..., R), at most `most`, as (...)."""
     needed = demand > 0
     with np.errstate(over="ignore"):  # the quotient by a tiny demand is inf, which `most` caps
         fits = floor(capacity[..., needed] / demand[needed]).min(axis=-1, initial=float(most))
@@ -76,7 +76,7 @@ def fits(used: float, capacity: float) -> bool:
 
 
 def key(x: float) -> float:
-    """`x` to 30 significant bits, about `TOLERANCE`: numbers equal up to rounding share a key."""
+    """Return `x` rounded to 30 significant bits, so that numbers equal up to rounding are equal."""
     # But for one in some thousands, in the middle between two keys. Veltkamp's split, rounded to
     # nearest as all floats are; what has no product is not a number here, and stays as it is.
     product = x * SPLIT
@@ -85,19 +85,19 @@ def key(x: float) -> float:
 
 
 def payoff_noise(utility: float, cost: float = 0.0) -> float:
-    """The difference up to which payoffs count as equal to one of this utility and cost."""
+    """Return the difference up to which a payoff, utility less cost, equals another."""
     # Prices are known less exactly than utilities.
     return ULPS * utility + TOLERANCE * cost
 
 
 def difference(one: float, other: float) -> float:
-    """``one - other``; 0 if they are equal up to rounding."""
+    """Return ``one - other``, or 0 if they are equal up to rounding."""
     gap = one - other
     return 0.0 if abs(gap) <= TOLERANCE * max(abs(one), abs(other)) else gap
 
 
 def ascending(values: FloatArray, error: FloatArray | None = None) -> IntArray:
-    """Stable order along the last axis in which equal up to rounding counts as equal."""
+    """Return a stable argsort along the last axis; values equal up to rounding, or `error`, tie."""
     # Equal: no gap between neighbours is above the tolerance and the absolute `error`, (n,).
     order: IntArray = values.argsort(axis=-1, kind="stable")
     ordered = np.sort(values, axis=-1)
@@ -115,7 +115,7 @@ def ascending(values: FloatArray, error: FloatArray | None = None) -> IntArray:
 
 
 def first_of_least(values: FloatArray) -> IntArray:
-    """Index along the last axis of the first value that is the least up to rounding."""
+    """Return the index along the last axis of the first value that is least up to rounding."""
     least = values.min(axis=-1, keepdims=True)
     first: IntArray = (values <= least + TOLERANCE * np.abs(least)).argmax(axis=-1)
     return first

@@ -22,7 +22,7 @@ SLOT, SERVER, COUNT = 0, 1, 2  # columns of the rows of a schedule
 
 
 def placements(rows: npt.ArrayLike) -> IntArray:
-    """Rows (slot, server, count), sorted and read-only, as an int array of shape (P, 3)."""
+    """Return rows (slot, server, count), sorted, as a read-only int array of shape (P, 3)."""
     expected = "expected rows of integers (slot, server, count)"
     try:
         array = np.asarray(rows).reshape(-1, 3)
@@ -111,7 +111,7 @@ class Schedule(Summarised, Unchanging):
         return "Schedule", [("job", self.job_id), ("slots", slots), *facts, *form]
 
     def since(self, slot: int) -> Schedule | None:
-        """The part of the schedule from `slot` on; None if nothing runs there."""
+        """Return the part of the schedule from `slot` on; None if nothing runs from there on."""
         workers = self.workers[np.searchsorted(self.workers[:, SLOT], slot) :]
         if not len(workers):
             return None
@@ -121,7 +121,7 @@ class Schedule(Summarised, Unchanging):
         return Schedule(self.job_id, workers, ps, self.form)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON; the inverse of `from_dict`."""
+        """Return the schedule as plain data for JSON, the inverse of `from_dict`."""
         return {
             "job_id": self.job_id,
             "workers": self.workers.tolist(),
@@ -148,7 +148,7 @@ def schedules_by_job(value: Any) -> dict[str, Schedule]:
 
 
 def _rows(value: Any) -> IntArray:
-    """Rows (slot, server, count) of a document."""
+    """Read rows (slot, server, count) of a JSON document."""
     rows = document.list_of(document.list_of(document.count))(value)
     for k, row in enumerate(rows):
         with located_at(f"[{k}]"):
@@ -158,7 +158,7 @@ def _rows(value: Any) -> IntArray:
 
 
 def add_usage(used: FloatArray, rows: IntArray, demand: FloatArray) -> None:
-    """Add what `rows` of `demand` (R,) occupy to `used` (T, servers, R); no other place changes."""
+    """Add in place to `used` (T, servers, R) what tasks in `rows` of `demand` (R,) each occupy."""
     # `add.at`, because a server may stand in several rows of a slot, which `+=` would count once.
     np.add.at(used, (rows[:, SLOT], rows[:, SERVER]), rows[:, COUNT, None] * demand)
 
@@ -166,7 +166,7 @@ def add_usage(used: FloatArray, rows: IntArray, demand: FloatArray) -> None:
 def committed(
     instance: Instance, schedules: Mapping[str, Schedule]
 ) -> tuple[FloatArray, FloatArray]:
-    """Resources that `schedules` use, shapes (T, H, R) and (T, K, R), in raw units."""
+    """Return the resources that schedules use, shapes (T, H, R) and (T, K, R)."""
     cluster, horizon = instance.cluster, instance.horizon
     worker, ps = (np.zeros((horizon, *group.capacity(cluster).shape)) for group in GROUPS)
     for job in instance.jobs:

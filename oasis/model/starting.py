@@ -29,7 +29,7 @@ def is_command() -> bool:
 
 
 def guard_command() -> None:
-    """Until `work_begins`, a signal to the command is one line and exit code 130."""
+    """Let signals end the command with one line and exit code 130, until `work_begins`."""
     # One that the caller wants to be ignored, as ``nohup`` and job control do, stays ignored.
     for number, default in DEFAULTS.items() if is_command() else ():
         if signal.getsignal(number) is default:
@@ -37,7 +37,7 @@ def guard_command() -> None:
 
 
 def work_begins() -> None:
-    """From now on, an interruption may have results to finish or to keep."""
+    """Undo `guard_command`: from now on Ctrl-C raises, so that results can be saved."""
     for number, default in DEFAULTS.items():
         if signal.getsignal(number) is _quit:
             signal.signal(number, default)

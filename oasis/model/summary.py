@@ -18,7 +18,7 @@ def how_many(count: int, unit: str) -> str:
 
 
 class Unchanging:
-    """An object that never changes: copies of its owner share it."""
+    """Base of classes whose objects never change: `deepcopy` returns the object itself."""
 
     __slots__ = ()
 
@@ -27,12 +27,12 @@ class Unchanging:
 
 
 class Summarised:
-    """Gives a class a short ``repr`` and a small table in notebooks, both from `summary`."""
+    """Base of classes that get a short ``repr`` and a table in notebooks from `summary`."""
 
     __slots__ = ()
 
     def summary(self) -> tuple[str, Facts]:
-        """The title, and pairs of a name and a text: the fields of a dataclass, if no others."""
+        """Return a title and pairs (name, text); by default those of the dataclass's fields."""
         own: Any = type(self)
         values = ((one.name, getattr(self, one.name)) for one in fields(own))
         facts = [(name, short(v) if isinstance(v, float) else str(v)) for name, v in values]
@@ -53,16 +53,16 @@ class Summarised:
 
 
 def called(value: object, options: Mapping[str, Any]) -> str:
-    """The call that makes an object like `value`: its class and some options."""
+    """Return the text of a call that makes an object like `value`, with these options."""
     arguments = ", ".join(f"{name}={cut(repr(option))}" for name, option in options.items())
     return f"{type(value).__name__}({arguments})"
 
 
 def cut(text: str) -> str:
-    """`text`, or its beginning if it is longer than `LONGEST`."""
+    """Return `text`, or its beginning and "..." if it is longer than `LONGEST`."""
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
 
 
 def short(value: float | None) -> str:
-    """A number for people, six significant digits; a dash where there is none."""
+    """Return the number as text with six significant digits; "-" for None."""
     return "-" if value is None else f"{value:.6g}"

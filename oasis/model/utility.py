@@ -197,7 +197,7 @@ class Piecewise(_Plain):
 
 
 def later(utility: Utility, elapsed: int, slots: int, end: int | None = None) -> Utility:
-    """The utility `elapsed` slots after arrival, by the delay from now; 0 from delay `end` on."""
+    """Return `utility` by delay from `elapsed` on, exact to delay `slots`; 0 from delay `end`."""
     if end is None and (elapsed == 0 or isinstance(utility, Constant)):
         return utility
     # Equal at whole slots up to `slots`: a schedule never completes between them. Two points at
@@ -214,7 +214,7 @@ ON_TIME = 1e-6  # seconds after a deadline that are taken for rounding
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UtilityColumns:
-    """Utilities of many jobs; `target` is a deadline, in seconds, where `decay` is infinite."""
+    """Utilities of many jobs as arrays; infinite `decay`: `target` is a deadline in seconds."""
 
     priority: FloatArray
     decay: FloatArray
@@ -222,12 +222,12 @@ class UtilityColumns:
 
     @classmethod
     def of(cls, utilities: Sequence[Sigmoid | Constant | Deadline]) -> UtilityColumns:
-        """The columns of these utilities."""
+        """Make the arrays from utility objects, one row each."""
         rows = [_column(utility) for utility in utilities]
         return cls(*np.array(rows, dtype=float).reshape(len(rows), 3).T)
 
     def __call__(self, delays: FloatArray) -> FloatArray:
-        """Worth of each job; delays are (jobs,), or (jobs, k) for k delays of each."""
+        """Return the utility of each job at its delay, (jobs,), or at k delays, (jobs, k)."""
         shape = (-1,) + (1,) * (delays.ndim - 1)
         priority, decay, target = (
             column.reshape(shape) for column in (self.priority, self.decay, self.target)
@@ -240,11 +240,11 @@ class UtilityColumns:
         return np.where(sharp, on_time, smooth)
 
     def part(self, places: IntArray | slice) -> UtilityColumns:
-        """The utilities of some of the jobs."""
+        """Return the utilities of the jobs at these indices."""
         return UtilityColumns(self.priority[places], self.decay[places], self.target[places])
 
     def rows(self) -> list[Sigmoid | Constant | Deadline]:
-        """The utility of each job."""
+        """Return the utility object of each job."""
         columns = (self.priority.tolist(), self.decay.tolist(), self.target.tolist())
         return [_utility(*row) for row in zip(*columns, strict=True)]
 

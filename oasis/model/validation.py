@@ -24,7 +24,7 @@ def number(
     above: bool = False,
     maximum: float = math.inf,
 ) -> float:
-    """Return `value` as a finite float in [`minimum`, `maximum`], without `minimum` if `above`."""
+    """Return `value` as a finite float from `minimum` (not itself, if `above`) to `maximum`."""
     if type(value) is float and minimum < value <= maximum and value < math.inf:
         return value  # nearly all numbers are such: what follows takes ten times as long
     limit = f" {'>' if above else '>='} {minimum:g}" if minimum > -math.inf else ""

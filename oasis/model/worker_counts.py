@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class WorkerCounts:
-    """Base of jobs that say their `worker_counts`; a slot without any worker is always allowed."""
+    """Base of jobs with allowed `worker_counts`; a slot without any worker is always allowed."""
 
     __slots__ = ()
 
@@ -15,19 +15,19 @@ class WorkerCounts:
 
     @property
     def is_gang(self) -> bool:
-        """Whether a single worker does not work."""
+        """Whether the job needs two workers or more at once."""
         return self.worker_counts[0] > 1
 
     def workers_near(self, wanted: int) -> int:
-        """Return the number of workers it may have that is nearest to `wanted`."""
+        """Return the allowed number of workers that is nearest to `wanted`."""
         counts = self.worker_counts
         return max(counts[0], min(wanted, counts[-1]))
 
     def workers_down_from(self, most: int) -> range:
-        """Return its numbers of workers up to `most`, the largest first."""
+        """Return the allowed numbers of workers up to `most`, the largest first."""
         counts = self.worker_counts
         return range(min(most, counts[-1]), counts[0] - 1, -1)
 
     def spare_workers(self, workers: int) -> int:
-        """Return how many of its `workers` it can do without and still work."""
+        """Return how many of its `workers` the job can give up and still have the fewest."""
         return max(0, workers - self.worker_counts[0])

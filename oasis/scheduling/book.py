@@ -40,7 +40,7 @@ class EmptyCluster:
         self._known: dict[tuple[object, ...], bool] = {}
 
     def holds(self, job: PolicyJob, workers: int, ps: int) -> bool:
-        """Return whether these numbers of tasks fit; jobs of the same size are tried once."""
+        """Return whether these numbers of tasks of `job` fit the empty cluster, from a cache."""
         # Traces have thousands of jobs and few sizes; the placement
         # of one answers for all of its size.
         key = (job.worker, job.ps, workers, ps, job.worker_counts[0])
@@ -52,7 +52,7 @@ class EmptyCluster:
         return known
 
     def most_workers(self, job: PolicyJob) -> int:
-        """Return how many workers of `job` fit on the empty cluster, at most its maximum."""
+        """Return how many workers of `job` alone fit the empty cluster, at most its maximum."""
         room = Room(self._site, self._capacity)
         return min(
             job.max_workers,
@@ -76,7 +76,7 @@ class EmptyCluster:
         return None
 
     def fewest(self, job: PolicyJob) -> Counts | None:
-        """Return the fewest tasks with which `job` works; None if not even they fit."""
+        """Return the fewest workers and parameter servers of `job`; None if they do not fit."""
         least = job.worker_counts[0]
         counts = least, job.ps_needed(least)
         return counts if self.holds(job, *counts) else None
@@ -136,6 +136,6 @@ class JobBook:
         return True
 
     def strike(self, job: PolicyJob) -> None:
-        """Forget `job`, if it is here: it has finished or was rejected."""
+        """Remove `job`, which has finished or was rejected; nothing happens if it is absent."""
         self.jobs.pop(job.index, None)
         self.counts.pop(job.index, None)

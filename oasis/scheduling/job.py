@@ -54,7 +54,7 @@ class Allocation(NamedTuple):
 
     @property
     def by_group(self) -> tuple[Tasks, Tasks]:
-        """Workers and parameter servers, in the order of `oasis.model.groups.GROUPS`."""
+        """The tasks of each group: workers, then parameter servers, as in `GROUPS`."""
         return self.workers, self.ps
 
     @property
@@ -133,7 +133,7 @@ class TrainingCurve:
         )
 
     def at(self, share: float) -> float:
-        """The value when `share` of the work is done; shares outside 0..1 count as 0 or 1."""
+        """Return the value at this share of the work done; shares outside 0..1 count as 0 or 1."""
         share = min(1.0, max(0.0, share))
         # At share 1 there is no point after: the last piece is meant, at its end.
         after = min(bisect_right(self.points, share, key=lambda p: p[0]), len(self.points) - 1)
@@ -143,7 +143,7 @@ class TrainingCurve:
 
 @dataclass(frozen=True, slots=True)
 class LimitedDemand(Sequence[tuple[int, int]]):
-    """Demand of a task that may run on some machines only; equal if amounts and machines are."""
+    """Amounts that a task demands, with the only machines that admit it; compares by both."""
 
     amounts: tuple[tuple[int, int], ...]  # (resource index, grid units)
     machines: frozenset[int]  # those that admit it
@@ -167,7 +167,7 @@ def admits(demand: Demand, machine: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Unvalued:
-    """Utility of a job without one: 1 at every delay; no total utility is made of it."""
+    """Utility of a job that was given none: 1 at every delay, and not part of any total."""
 
     def __call__(self, delay: npt.ArrayLike) -> FloatArray:
         return np.ones_like(delay, dtype=float)
@@ -284,24 +284,24 @@ class PolicyJob(WorkerCounts, Summarised, Unchanging):
 
     @property
     def in_forms(self) -> tuple[PolicyJob, ...]:
-        """The job in each of its forms; itself if it has one."""
+        """The job in each of its forms; the job alone if it has only one."""
         return self.forms or (self,)
 
     def in_form(self, form: int) -> PolicyJob:
-        """The job in the form with this index; itself if it is a job of one form already."""
+        """Return the job in the form with this index; the job itself if it has only one."""
         return self.forms[form] if self.forms else self
 
     @property
     def unmet(self) -> str | None:
-        """The label because of which no machine admits its tasks; None if some machine does.
+        """Why no machine admits the tasks of the job, as a text; None if some machine does.
 
-        Of a job of several forms: in any of them; the label is that of the first.
+        Of a job of several forms: in any of them; the text is that of the first.
         """
         each = [form._unmet_alone() for form in self.in_forms]
         return None if None in each else each[0]
 
     def _unmet_alone(self) -> str | None:
-        """As `unmet`, for a job of one form."""
+        """Return `unmet` of a job of one form."""
         for group in GROUPS:
             demand, count = group.of(self), self.ps_needed(self.max_workers) if group == "ps" else 1
             if count and isinstance(demand, LimitedDemand) and demand.unmet is not None:
@@ -310,7 +310,7 @@ class PolicyJob(WorkerCounts, Summarised, Unchanging):
 
     @property
     def worker_counts(self) -> range:
-        """Numbers of workers with which it works, the fewest first."""
+        """Numbers of workers with which the job works, the fewest first."""
         return range(self.min_workers, self.max_workers + 1)
 
     @property
@@ -325,7 +325,7 @@ class PolicyJob(WorkerCounts, Summarised, Unchanging):
         return self.max_workers if rigid else self.initial_workers
 
     def speed(self, workers: int) -> float:
-        """Speed with this number of workers in units of one; linear unless the job says otherwise.
+        """Return the speed with `workers`, one worker having 1; linear without `speedup`.
 
         Beyond the end of `speedup` the last speed holds.
 
@@ -340,13 +340,13 @@ class PolicyJob(WorkerCounts, Summarised, Unchanging):
         return self.speedup[min(workers, len(self.speedup)) - 1]
 
     def ps_needed(self, workers: int) -> int:
-        """Fewest parameter servers for `workers`, (6) for an instance of the model."""
+        """Return the fewest parameter servers that `workers` need; on an instance those of (6)."""
         if self.fixed_ps is not None:
             return self.fixed_ps if workers else 0
         return rounding.ceil_number(workers * self.ps_per_worker) if self.ps_per_worker else 0
 
     def ps_most(self, workers: int) -> int:
-        """Most parameter servers for `workers`, (7) for an instance of the model."""
+        """Return the most parameter servers that `workers` may have; on an instance by (7)."""
         # (7): no more parameter servers than workers.
         return workers if self.fixed_ps is None else self.ps_needed(workers)
 
@@ -366,7 +366,7 @@ class PolicyJob(WorkerCounts, Summarised, Unchanging):
         ) <= allocation.ps_count <= self.ps_most(workers)
 
     def untold(self, policy: str) -> UntoldJob:
-        """Return the job as a policy of this name sees it that does not declare `told_remaining`.
+        """Return the job without its amount of work, for a policy of this name that may not see it.
 
         Examples
         --------

@@ -46,7 +46,7 @@ class Room:
         self.down = down
 
     def takes(self, machine: int, demand: Demand) -> bool:
-        """Return whether `machine` is there and admits tasks of `demand`, however full it is."""
+        """Return whether `machine` is not down and admits tasks of `demand`, even if it is full."""
         return machine not in self.down and admits(demand, machine)
 
     def fits(self, machine: int, demand: Demand) -> bool:
@@ -83,7 +83,7 @@ class Room:
         return round(fsum(shares) / len(shares) * STEPS) / STEPS if shares else 0.0
 
     def most_idle(self, machines: Sequence[int]) -> list[int]:
-        """Sort `machines` by `idle_share`, the largest first; those with equal shares by index."""
+        """Return `machines` by `idle_share`, the largest first, those with equal ones by index."""
         return sorted(machines, key=lambda machine: (-self.idle_share(machine), machine))
 
     def take(self, machine: int, demand: Demand, count: int) -> None:
@@ -114,7 +114,7 @@ class Room:
         return True
 
     def occupy(self, job: PolicyJob, allocation: Allocation, sign: int = 1) -> None:
-        """Subtract `allocation` even if it does not fit: free amounts may become negative."""
+        """Subtract `allocation` (`sign` -1: add it back) unchecked; amounts may become negative."""
         for tasks, demand in ((allocation.workers, job.worker), (allocation.ps, job.ps)):
             for machine, count in tasks:
                 self.take(machine, demand, sign * count)
@@ -125,7 +125,7 @@ class Room:
 
 
 class Placement(Protocol):
-    """A rule by which the tasks of a job are put on machines.
+    """A rule that chooses machines for the tasks of a job, such as best fit.
 
     Examples
     --------
@@ -147,7 +147,7 @@ class Placement(Protocol):
 
 
 class TaskByTask:
-    """Rules that look for a machine for one task after the other, workers first."""
+    """Base of rules that place one task after the other, workers first, by `next_machine`."""
 
     def next_machine(
         self, room: Room, machines: Sequence[int], demand: Demand, group: str
@@ -180,7 +180,7 @@ class TaskByTask:
 
 
 class BestFit(TaskByTask):
-    """The machine with least left of what the task needs; the lowest index among equals.
+    """Places a task where least is left of what it needs; the lowest index among equals.
 
     Examples
     --------
@@ -221,7 +221,7 @@ class BestFit(TaskByTask):
 
 
 class RoundRobin(TaskByTask):
-    """One task per machine, machine after machine, from where the last task was put.
+    """Places one task per machine, machine after machine, from where the last task was put.
 
     Examples
     --------
@@ -252,7 +252,7 @@ class RoundRobin(TaskByTask):
 
 
 class FirstFit(TaskByTask):
-    """The machine with the lowest index that fits the task.
+    """Places a task on the machine with the lowest index where it fits.
 
     Examples
     --------
@@ -272,7 +272,7 @@ class FirstFit(TaskByTask):
 
 
 class Spread(TaskByTask):
-    """The machine with the largest free share, as the default Kubernetes scheduler scores nodes.
+    """Places a task where the free share is largest, as the default Kubernetes scheduler does.
 
     Examples
     --------
@@ -292,7 +292,7 @@ class Spread(TaskByTask):
 
 
 class OneNode:
-    """All tasks on one machine: that with the smallest free share on which they fit.
+    """Places all tasks on one machine: that with the smallest free share on which they fit.
 
     Where no machine hosts both workers and parameter servers, as on an instance of the model, all
     workers go on one machine and all parameter servers on one other.
@@ -331,7 +331,7 @@ class OneNode:
 
 
 class MostIdle:
-    """Together on the machines with most idle resources, each filled before the next is begun.
+    """Places tasks on the machines with most idle resources, filling one before the next.
 
     Parameter servers are placed first; the workers begin on the same machines.
 
@@ -361,7 +361,7 @@ class MostIdle:
 
 
 class MinimumOnOneNode:
-    """The parameter servers and the fewest workers on one machine, the other workers elsewhere.
+    """Places parameter servers and the fewest workers on one machine, other workers elsewhere.
 
     The other workers take what is left on that machine, and then the most idle ones.
 
@@ -395,7 +395,7 @@ class MinimumOnOneNode:
 
 
 def _fullest(room: Room, machines: Sequence[int], *asked: tuple[Demand, int]) -> int | None:
-    """Return the machine with the smallest free share on which these tasks fit, if any."""
+    """Return the fullest machine on which `asked`, (demand, count) pairs, fit together; or None."""
     # Workers and parameter servers may ask for the same resource: their sum must fit.
     total: dict[int, int] = {}
     for demand, count in asked:
@@ -408,7 +408,7 @@ def _fullest(room: Room, machines: Sequence[int], *asked: tuple[Demand, int]) ->
 
 
 def fill(room: Room, machines: Sequence[int], demand: Demand, count: int) -> Tasks | None:
-    """Put `count` tasks on `machines` in their order; None if they do not fit there."""
+    """Place `count` tasks on `machines` in their order and return them; None if not all fit."""
     tasks = []
     for machine in machines:
         if not count:
@@ -427,7 +427,7 @@ PLACEMENTS: dict[str, Callable[[], Placement]] = {rule.name: rule for rule in _R
 
 
 def check_placement(name: str | None) -> str | None:
-    """`name` if there is such a placement rule, or if it is None.
+    """Return `name` if it is None or a placement rule has this name.
 
     Raises
     ------
@@ -448,7 +448,7 @@ def check_placement(name: str | None) -> str | None:
 
 
 def placement_named(name: str | None, site: Site) -> Placement:
-    """A new placement rule.
+    """Make the placement rule of this name.
 
     Parameters
     ----------

@@ -81,7 +81,7 @@ class Policy(Protocol):
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        """Options of the policy, as plain data."""
+        """Options of the policy, by name, as plain data."""
         ...
 
     def reset(self, site: Site) -> None:
@@ -89,7 +89,7 @@ class Policy(Protocol):
         ...
 
     def decide(self, view: View) -> Plan:
-        """Answer what should run where from now on."""
+        """Return the changes of allocations, and rejections, from now on."""
         ...
 
 
@@ -152,7 +152,7 @@ class BasePolicy:
         self.site = site
 
     def __repr__(self) -> str:
-        """The call that makes it, with the options that differ from their defaults."""
+        """Return a call that makes such a policy, with the options that are not the defaults."""
         own = self.parameters
         if not isinstance(own, Mapping):  # a mistake of a subclass, which `check_policy` names
             own = {}
@@ -165,7 +165,7 @@ class BasePolicy:
 
 
 def _arguments(source: type, positional: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters of a constructor by name; nothing where the call itself will be refused."""
+    """Return the arguments of a constructor by name, with defaults; empty for a wrong call."""
     try:
         # partial: copy and pickle make objects without arguments and then restore all attributes
         bound = inspect.signature(source.__init__).bind_partial(None, *positional, **named)  # type: ignore[misc]
@@ -195,24 +195,24 @@ def _plain(value: Any) -> Any:
 
 
 def wants(policy: object, attribute: str) -> bool:
-    """Whether `policy` has one of the attributes of `BasePolicy` that are no by default."""
+    """Return whether this flag of `BasePolicy`, False by default, is true for `policy`."""
     return bool(getattr(policy, attribute, False))
 
 
 def left_out(policy: object) -> str:
-    """Why a replay runs `policy` only where it is named; empty if it always does."""
+    """Return why a replay leaves `policy` out unless it is named; empty if it does not."""
     needs = getattr(policy, "needs", "")
     return f"need {needs}" if needs else "slow with many jobs" * wants(policy, "is_slow")
 
 
 def state_of(policy: Policy, job: PolicyJob) -> str | None:
-    """The word of `policy` for the state of an unfinished job; None if it has none."""
+    """Return what `policy` calls the state of an unfinished job; None without `state_of`."""
     own = getattr(policy, "state_of", None)
     return None if own is None else own(job)
 
 
 class Planner(BasePolicy):
-    """Plans whole schedules on a horizon that rolls; by default it promises nothing."""
+    """Base of policies that plan whole schedules on a rolling horizon; see `lookahead`."""
 
     told_remaining = True
     plans_in_model = True
@@ -227,42 +227,42 @@ class Planner(BasePolicy):
 
     @property
     def rounds_done(self) -> int:
-        """Rounds of the search in the last decision."""
+        """Rounds of the search in the last decision; 0 without a search."""
         return 0
 
     @property
     def cut_short(self) -> int:
-        """Decisions in which a limit in seconds left rounds undone."""
+        """Number of decisions that a limit in seconds ended before all rounds were done."""
         return 0
 
     def withdraw(self, job: PolicyJob) -> None:
-        """Note that the owner of `job` does not want it any more, which is no end of its work."""
+        """Record that the owner has cancelled `job`: it leaves, though its work is not done."""
         self.withdrawn = [*self.withdrawn, job.index]
 
     def plan_around(self, calendar: Calendar) -> None:
-        """Place nothing, from the next decision on, where `calendar` keeps machines from jobs."""
+        """Set the maintenance windows in which later decisions place no task."""
         self._calendar = calendar
 
     def last_decisions(self) -> Mapping[int, Decision]:
-        """Decisions on the latest arrivals, by index of the job."""
+        """Return the decisions on the jobs that arrived last, by index of the job."""
         return self._decided
 
     def promised(self, job: PolicyJob) -> int | None:
-        """The slot by which `job` is to be complete; None if nothing was promised."""
+        """Return the slot by which `job` is to be complete; None if nothing was promised."""
         return None
 
     def planned(self) -> Mapping[str, tuple[Any, float]]:
-        """Schedule and planned utility of every live job, by id."""
+        """Return schedule (or None) and planned utility of live jobs, by id; {} by default."""
         return {}
 
     def ahead(self, slots: int) -> Mapping[int, Sequence[tuple[int, Allocation]]]:
-        """Planned allocations of each job in the next `slots` slots, by index of the job."""
+        """Return the planned (slot, allocation) pairs in the next `slots` slots, by job index."""
         return {}
 
     def foresee(self, job: Job, now: int) -> Any:
-        """Return what would happen to `job` if it arrived in slot `now`; None: ask a copy of it."""
+        """Return a forecast for `job` arriving in slot `now`; None: the caller tries on a copy."""
         return None
 
     def making(self) -> dict[str, Any] | None:
-        """Plain data from which its class builds the same policy; None if there are none."""
+        """Return plain data from which the class can build an equal policy; None if it cannot."""
         return None

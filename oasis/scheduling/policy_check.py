@@ -37,7 +37,7 @@ METHODS = {"reset": "reset(site), which begins a run", "decide": "decide(view), 
 
 
 def check_policy(policy: Any) -> None:
-    """Refuse an object that is no `Policy`, or one with a wrong attribute, before it is run."""
+    """Raise an error for an object that is no `Policy` or has a wrong attribute."""
     # The class instead of an object is the usual slip: it has all the methods, too.
     if isinstance(policy, type) or _attribute(policy, "decide") is MISSING:
         raise _no_policy(policy)
@@ -59,7 +59,7 @@ def check_policy(policy: Any) -> None:
 
 
 def _no_policy(value: object) -> TypeError:
-    """The error about an argument that is no policy, which says how to make one of it."""
+    """Return the error for an argument that is no policy; it says how to make one."""
     got = describe(value)
     if isinstance(value, type):
         how = f"{value.__name__}()" if "decide" in dir(value) else ""
@@ -76,12 +76,12 @@ def _no_policy(value: object) -> TypeError:
 
 
 def parameters_of(policy: Any) -> dict[str, Any]:
-    """The recorded options of a policy; `PolicyError` if they are not plain data."""
+    """Return `parameters` of a policy; `PolicyError` if they are not plain data."""
     return _plain_mapping(policy, "parameters")
 
 
 def report_of(policy: Any) -> dict[str, Any]:
-    """The policy's own report on its run, plain data too; empty if it has no `report`."""
+    """Return `report` of a policy, plain data on its run; empty if it has none."""
     return _plain_mapping(policy, "report")
 
 
@@ -107,7 +107,7 @@ def own_error(
 
 @contextmanager
 def naming_own_line(policy: Any, where: str, time: float | None = None) -> Iterator[None]:
-    """Inside, an exception of the author's code becomes a `PolicyError` of `own_error`."""
+    """Turn an exception of the policy author's code in the block into that of `own_error`."""
     try:
         yield
     except (Exception, SystemExit) as error:  # no policy ends the program unsaid
@@ -118,7 +118,7 @@ def naming_own_line(policy: Any, where: str, time: float | None = None) -> Itera
 
 
 def in_words(error: BaseException) -> str:
-    """An error in one line: its class and its message."""
+    """Return class and message of an error in one line, cut to `LONGEST` characters."""
     message = error.msg if isinstance(error, SyntaxError) else str(error)
     message = " ".join(message.split())
     message = message if len(message) <= LONGEST else f"{message[: LONGEST - 3]}..."
@@ -126,7 +126,7 @@ def in_words(error: BaseException) -> str:
 
 
 def own_line(error: BaseException, modules: frozenset[str] = frozenset()) -> str | None:
-    """The innermost line, outside the toolkit, that an error came through, as ``file.py:12``.
+    """Return the innermost line outside the toolkit where an error passed, as ``file.py:12``.
 
     None if there is none; code of `modules` counts as outside even if it is installed.
     """
@@ -143,13 +143,13 @@ def own_line(error: BaseException, modules: frozenset[str] = frozenset()) -> str
 
 
 def modules_of(policy: type) -> frozenset[str]:
-    """Modules of the class and its bases, without those of the toolkit."""
+    """Return the names of modules of a class and its bases, except those of the toolkit."""
     modules = {base.__module__ for base in policy.__mro__} - {"builtins", "abc", "typing"}
     return frozenset(module for module in modules if not _is_toolkit(module))
 
 
 def shown(file: str | os.PathLike[str]) -> str:
-    """Name of a file for people: relative to the working directory where it is inside."""
+    """Return the path of a file; relative to the working directory if it is in there."""
     path = Path(file)
     return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
@@ -182,7 +182,7 @@ def _name(policy: Any) -> str:
 
 
 def _error(policy: Any, detail: str, source: Any = None) -> PolicyError:
-    """An error that names the line of the class, or of one of its methods, `source`."""
+    """Return an error that names the line of `source`, such as a method, or of the class."""
     return PolicyError(_name(policy), f"{line_of(source or type(policy))}{detail}")
 
 
@@ -205,7 +205,7 @@ def _check_method(policy: Any, method: str, expected: str) -> None:
 
 
 def _attribute(candidate: Any, name: str) -> Any:
-    """An attribute of what may be a policy; an error of its own code names the line."""
+    """Return an attribute, or `MISSING`; an error of its own code becomes a `PolicyError`."""
     try:
         with naming_own_line(candidate, name):
             return getattr(candidate, name)

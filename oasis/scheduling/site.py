@@ -155,7 +155,7 @@ class Site(Summarised, Unchanging):
         return self.machines[0].grid
 
     def machines_for(self, group: str) -> tuple[int, ...]:
-        """Indices of the machines that may host tasks of `group`."""
+        """Return the indices of the machines that may host tasks of `group`."""
         return self._hosts[group]
 
     @property
@@ -166,7 +166,7 @@ class Site(Summarised, Unchanging):
     def limited(
         self, amounts: tuple[tuple[int, int], ...], group: TaskGroup, requires: Requirement
     ) -> Demand:
-        """The demand of tasks of `group` that require labels; unchanged if every machine has them.
+        """Return `amounts` limited to machines of `group` with the labels; as is if all fit.
 
         Examples
         --------
@@ -191,13 +191,13 @@ class Site(Summarised, Unchanging):
         return LimitedDemand(amounts, machines, requires, unmet)
 
     def totals(self, group: str) -> tuple[float, ...]:
-        """Capacity of the machines for `group` together, by resource, in its unit."""
+        """Return the total capacity of the machines for `group`, one amount per resource."""
         rows = [self.machines[k].amounts for k in self.machines_for(group)]
         return tuple(map(math.fsum, zip(*rows, strict=True))) or (0.0,) * len(self.resources)
 
 
 def grid_for(amounts: Iterable[float]) -> int:
-    """Grid units in one unit: 1 if every amount is whole, else 2^40."""
+    """Return the grid units in one unit of a resource: 1 if every amount is whole, else 2^40."""
     # Whole amounts need no finer grid, and those of GPUs and cores mostly are whole.
     return 1 if all(float(amount).is_integer() for amount in amounts) else FINE
 
@@ -205,7 +205,7 @@ def grid_for(amounts: Iterable[float]) -> int:
 def demand_on(
     grid: int, amounts: Mapping[str, float], resources: Sequence[str]
 ) -> tuple[tuple[int, int], ...]:
-    """Demanded (resource index, grid units), resources with no demand left out."""
+    """Return demands as (resource index, grid units) pairs; no pair for a demand of 0."""
     indexed = sorted((resources.index(name), amount) for name, amount in amounts.items())
     # A demand below the grid still takes something, or endless tasks would fit.
     return tuple((index, max(1, round(amount * grid))) for index, amount in indexed if amount)
@@ -268,7 +268,7 @@ def policy_job(job: Job, site: Site, index: int = -1) -> PolicyJob:
 
 
 def cluster_of(site: Site) -> Cluster:
-    """The machines of `site` as the cluster of an instance, if none takes both kinds of tasks."""
+    """Return the machines as a cluster; `InstanceError` if one hosts workers and PSs alike."""
     servers: dict[str, list[Server]] = {group: [] for group in GROUPS}
     for machine in site.machines:
         # Algorithm 2 adds the costs of workers and parameter servers up as if no machine had both.
@@ -283,7 +283,7 @@ def cluster_of(site: Site) -> Cluster:
 
 
 def site_of(cluster: Cluster, horizon: int | None = None, grid: int = FINE) -> Site:
-    """The servers of `cluster` as machines of a site in slots: workers' first, then the others."""
+    """Return the cluster as a site in slots: machines for workers first, then those for PSs."""
     # `grid` is that of `grid_for` where all jobs are known; else the fine one is safe.
     machines = tuple(
         Machine(name, tuple(row), frozenset({group}), grid, labels=server.labels)
@@ -298,7 +298,7 @@ def site_of(cluster: Cluster, horizon: int | None = None, grid: int = FINE) -> S
 
 
 def allocations(schedule: Schedule, site: Site) -> dict[int, Allocation]:
-    """Return the allocation of a job by slot; machines are indices of `site`."""
+    """Return the allocations of a schedule by slot, with machines as indices of `site`."""
     slots = np.unique(schedule.workers[:, SLOT]).tolist()
     return {slot: allocation_in(schedule, slot, site) for slot in slots}
 
@@ -315,7 +315,7 @@ def allocation_in(schedule: Schedule, slot: int, site: Site) -> Allocation:
 def schedule_of(
     job_id: str, held: Iterable[tuple[int, Allocation]], site: Site, form: int
 ) -> Schedule:
-    """The schedule of a job that holds these allocations, slot by slot."""
+    """Return the schedule made of (slot, allocation) pairs; inverse of `allocations`."""
     first_ps, workers, ps = len(site.machines_for(TaskGroup.WORKER)), [], []
     for slot, allocation in held:
         workers += [(slot, machine, count) for machine, count in allocation.workers]

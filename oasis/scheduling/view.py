@@ -11,7 +11,7 @@ from oasis.scheduling.site import Site
 
 
 class Tracked:
-    """An unfinished job on the books of a world."""
+    """An unfinished job with its allocation: what a `World` records and a `View` shows of it."""
 
     job: PolicyJob  # all of it, in the form that it is in
     told: PolicyJob  # what the policy may know of it
@@ -24,36 +24,36 @@ class Tracked:
     kept_until: float  # before when it is not to be changed; 0: it may change
 
     def show(self, job: PolicyJob, told: PolicyJob, knows_forms: bool) -> None:
-        """Record `told`, the job as its policy may see it."""
+        """Set the views of a job: `job` with all facts, `told` with those the policy may know."""
         self.told, self.forms, self.job = told, job.forms, job.in_form(self.form)
         self.seen = told if knows_forms else told.in_form(self.form)
 
     def be_in(self, form: int) -> None:
-        """Be in this form; a policy that does not know forms sees the job in it."""
+        """Set the form of the job; a policy that does not know forms then sees the job in it."""
         self.form, self.job = form, self.forms[form]
         if not self.seen.forms:
             self.seen = self.told.forms[form]
 
     @property
     def complete(self) -> bool:
-        """Whether it can work with what it holds."""
+        """Whether the job can work with its allocation."""
         return bool(self.allocation.workers)
 
     @property
     def has_form(self) -> bool:
-        """Whether it has held machines: then it stays in its form, unless it may switch."""
+        """Whether the job has had machines, which fixes its form, unless it may switch."""
         raise NotImplementedError
 
     def remaining_at(self, now: float) -> float:
-        """Work left at `now`."""
+        """Return the work left at time `now`."""
         raise NotImplementedError
 
     def held_at(self, now: float) -> float:
-        """Time up to `now` in which the job held all that it needed to work."""
+        """Return the time up to `now` in which the job had all tasks that it needs to work."""
         raise NotImplementedError
 
     def observed_at(self, now: float) -> Sequence[tuple[float, float]] | None:
-        """Return the observed training values up to `now`; None without observation."""
+        """Return (time, value) pairs of the evaluation function up to `now`; None: not observed."""
         raise NotImplementedError
 
 
@@ -139,7 +139,7 @@ class View:
 
     @property
     def happened(self) -> bool:
-        """Whether anything did at this instant."""
+        """Whether a job arrived, ended or was evicted, or a machine was lost or came back."""
         return bool(self.arrived or self.finished or self.evicted or self.lost or self.returned)
 
     def jobs(self) -> Iterator[PolicyJob]:
@@ -147,7 +147,7 @@ class View:
         return (progress.seen for progress in self._books.jobs.values())
 
     def free(self) -> list[tuple[int, ...]]:
-        """Return what is free on each machine, by resource, in grid units: a copy to plan on."""
+        """Return a copy of the free amounts of each machine, in grid units; 0 if it closes soon."""
         free = self._books.free.copy()
         for k in self._books.closing:
             free[k] = (0,) * len(free[k])

@@ -11,7 +11,7 @@ from oasis.scheduling.job import Allocation, PolicyJob
 
 
 class GangChange(StrEnum):
-    """Kinds of changes of an allocation, as the job sees them; each has its field of the costs."""
+    """What a new allocation means to a job; each value is a field of `ChangeCosts`."""
 
     START = "start"
     RESUME = "resume"
@@ -20,7 +20,7 @@ class GangChange(StrEnum):
 
     @classmethod
     def of(cls, before: Allocation, after: Allocation, started: bool) -> GangChange:
-        """The change from `before` to `after`; `started`: it has worked before."""
+        """Return the kind of change from `before` to `after`; `started`: the job ran earlier."""
         # What it held before does not matter once it has given that up: it starts or resumes.
         if not before.workers:
             return cls.RESUME if started else cls.START
@@ -91,12 +91,12 @@ class ChangeCosts:
     def overhead(
         self, job: PolicyJob, before: Allocation, after: Allocation, started: bool
     ) -> float:
-        """Time that `job` loses when it goes from `before` to `after`, which is not empty."""
+        """Return the time that `job` loses in the change; `after` is not empty, `before` may be."""
         lost: float = getattr(self, GangChange.of(before, after, started))
         return lost
 
     def saving(self, job: PolicyJob, before: Allocation, after: Allocation) -> float:
-        """Time for which a running `job` saves its state before it gives up `before`.
+        """Return the time for which a running `job` saves its state before it leaves `before`.
 
         Meanwhile the machines that it leaves stay busy, and it does no work.
         """

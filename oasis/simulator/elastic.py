@@ -72,7 +72,7 @@ FACTS: Mapping[str, Any] = tomllib.loads(  # the fields of each record
 
 @dataclass(frozen=True, slots=True)
 class WorkerRange:
-    """Range of the number of workers of an elastic job."""
+    """Fewest and most workers of an elastic job, and the number at its start."""
 
     min: int = entry(Whole(1))
     max: int = entry(Whole(1))
@@ -87,7 +87,7 @@ class WorkerRange:
 
 @dataclass(frozen=True, slots=True)
 class _Curve(Kind):
-    """The points of a `TrainingCurve`."""
+    """Accepts a `TrainingCurve`, given as a list of [share, value] points."""
 
     def parse(self, data: Any) -> TrainingCurve:
         points: list[tuple[float, float]] = []
@@ -122,7 +122,7 @@ EMPTY: Mapping[str, Any] = {"labels": ANY_MACHINE, "forms": ()}  # defaults that
 
 
 def _record(name: str, facts: Mapping[str, Any], *bases: type) -> Any:
-    """The class of a record that has these fields."""
+    """Make the dataclass that checks these fields, from their descriptions in `facts`."""
     fields = []
     for each, fact in facts.items():
         default = EMPTY.get(fact["kind"], fact.get("default", MISSING))
@@ -163,7 +163,7 @@ class JobEntry(_Job):  # type: ignore[misc]
             raise InstanceError("step_seconds", expected)
 
     def policy_job(self, site: Site) -> PolicyJob:
-        """The job that a policy sees on `site`."""
+        """Return the job with all facts on the machines of `site`."""
         if len(self.in_forms) > 1:
             forms = tuple(form.policy_job(site) for form in self.in_forms)
             whole: PolicyJob = replace(forms[0], forms=forms, may_switch=self.switch is not None)

@@ -125,13 +125,13 @@ class Engine(World):
         return f"<Engine: policy {self.policy.name}, time {self.state.now:.6g}, {jobs}>"
 
     def run(self) -> None:
-        """Continue to the end."""
+        """Run until nothing more will happen or to the horizon, and `finish`."""
         while self.step():
             pass
         self.finish()
 
     def step(self, until: float = INFINITY) -> bool:
-        """Go to the next instant; False if there is none up to `until` and before the horizon.
+        """Advance to the next event; False if there is none up to `until` and before the horizon.
 
         Raises
         ------
@@ -145,7 +145,7 @@ class Engine(World):
 
     @property
     def next_time(self) -> float:
-        """Time of the next event; infinity if there is none."""
+        """Time of the next event or arrival; infinity if there is none."""
         time, jobs = self._heap[0][0] if self._heap else INFINITY, self.workload.jobs
         if self._arrived < len(jobs) and jobs[self._arrived].arrival < time:
             return jobs[self._arrived].arrival
@@ -153,11 +153,11 @@ class Engine(World):
 
     @property
     def goes_on(self) -> bool:
-        """Whether there is a job, or will be."""
+        """Whether a job is unfinished or yet to arrive."""
         return len(self.settled) < len(self.workload.jobs)
 
     def pass_to(self, now: float) -> None:
-        """Let time pass; jobs work when they are looked at."""
+        """Set the clock to `now`; the work of jobs is computed when they are next read."""
         state = self.state
         self._before, state.now = state.now, now
         if state.saving.kept:
@@ -165,7 +165,7 @@ class Engine(World):
             state.saving.advance(now, state.free)
 
     def happen(self, view: View) -> bool:
-        """Handle the events that are due."""
+        """Carry out the events and arrivals due, into `view`; return whether there were any."""
         # Completions before losses before arrivals: work that ends now is not lost with a machine
         # that goes now, and what arrives finds the room of both.
         anything, state, heap, jobs = False, self.state, self._heap, self.workload.jobs
@@ -247,7 +247,7 @@ class Engine(World):
         return bool(changed or plan.rejected)
 
     def settle(self, changed: bool) -> None:
-        """End the instant: jobs that slow each other down get their new speeds."""
+        """Record the use of resources and recompute coupled speeds, if anything `changed`."""
         if changed:
             self.timeline.append((self.state.now, tuple(self.state.used)))
             # Once per instant, after all changes: a speed in
@@ -262,7 +262,7 @@ class Engine(World):
                     self._schedule(progress, rate)
 
     def finish(self) -> None:
-        """Account for the time up to the end of the run of the jobs that are still there.
+        """Set the end of the run and count the time up to there for jobs that are unfinished.
 
         That is the horizon. A run without a horizon in which jobs are left although nothing will
         happen any more, such as a deadlock, has no end of its own. It is taken to last, from the
@@ -284,7 +284,7 @@ class Engine(World):
             progress.advance(state.now)
 
     def _time_alone(self, progress: JobProgress) -> float:
-        """Time for the work that is left of a job if no other job were there."""
+        """Return the time that the work left of a job would take on an otherwise empty cluster."""
         # Of one that does not fit the empty machines: with its fewest workers, each as fast as one.
         job, remaining = progress.job, progress.remaining_at(self.state.now)
         rate = float(job.worker_counts[0])
@@ -296,7 +296,7 @@ class Engine(World):
         return remaining / rate
 
     def _enter(self, job: PolicyJob) -> JobProgress:
-        """Enter `job` at its arrival, with its samples and its checkpoints."""
+        """Return the state of a job that arrives, with its samples and checkpoint interval."""
         shown = job if self._loop.told_remaining else job.untold(self.policy.name)
         how = self._observation
         samples = None if how is None or job.curve is None else Samples(job, how)
@@ -304,7 +304,7 @@ class Engine(World):
         return JobProgress(job, interval, samples, shown, self._loop.knows_forms)
 
     def _complete(self, progress: JobProgress) -> None:
-        """End a job that has done its work."""
+        """Record the end of a job that has done its work, and free its machines."""
         # In a slotted workload the work may end within a slot whose machines are held to its end.
         end = progress.finish
         progress.advance(end)
@@ -313,7 +313,7 @@ class Engine(World):
         self._leave(progress)
 
     def _lose(self, machine: int) -> list[PolicyJob]:
-        """Take a machine out of service; the jobs that were on it and now hold nothing."""
+        """Take a machine out of service; return the jobs that ran there, now without machines."""
         evicted = []
         for progress in list(self.state.jobs.values()):
             if machine in progress.allocation.machines:
@@ -328,6 +328,7 @@ class Engine(World):
         return evicted
 
     def _leave(self, progress: JobProgress) -> None:
+        """Remove a job that is complete or rejected from the run, and report it."""
         self.state.hold(progress, NOTHING, self._coupled)
         del self.state.jobs[progress.job.index]
         self.settled[progress.job.index] = progress
@@ -335,7 +336,7 @@ class Engine(World):
             self._on_settled(progress)
 
     def _save(self, progress: JobProgress, after: Allocation) -> float:
-        """Let a job save its state before it gives up its allocation; return when that is done."""
+        """Let a job save its state before it changes to `after`; return when it has saved."""
         now, job, before = self.state.now, progress.job, progress.allocation
         progress.save()  # saving before a change is a checkpoint as good as any
         # One that is still being set up has nothing new to save.
@@ -349,7 +350,7 @@ class Engine(World):
     def _delay(
         self, progress: JobProgress, worked: Allocation, saved_at: float, ready: float
     ) -> None:
-        """Charge the time that a change costs; without it, the job would be set up at `ready`."""
+        """Delay a changed job by saving, busy machines and overhead, at least to `ready`."""
         now, after = self.state.now, progress.allocation
         started = progress.started is not None
         if started:
@@ -365,7 +366,7 @@ class Engine(World):
             progress.started = now
 
     def _schedule(self, progress: JobProgress, rate: float) -> None:
-        """Plan the completion at the new speed; in a slotted workload, at the end of its slot."""
+        """Set the speed of a job and plan its completion, in a slotted run at the end of a slot."""
         progress.rate = rate
         # Completions planned before are out of date from here on.
         progress.version += 1
@@ -385,7 +386,7 @@ class Engine(World):
 
 
 def _expect_models(speed: object, costs: object) -> None:
-    """Raise `TypeError` unless these are models of speed and of costs, where they are given."""
+    """Raise `TypeError` unless `speed` and `costs` are models or None."""
     if not (
         speed is None or (callable(getattr(speed, "rate", None)) and hasattr(speed, "coupled"))
     ):
@@ -397,7 +398,7 @@ def _expect_models(speed: object, costs: object) -> None:
 
 
 def _checked(outages: Iterable[Outage], workload: Workload) -> list[Outage]:
-    """Outages by time: on machines that exist, one at a time on each, between slots if slotted."""
+    """Return the outages by time; `InputError` if the machine is unknown or two overlap."""
     last: dict[int, float] = {}
     ordered = sorted(outages, key=lambda outage: outage.begin)
     for outage in ordered:

@@ -44,7 +44,7 @@ class Observation:
 
 
 class Samples:
-    """The samples of one job so far, which has a `curve`."""
+    """The samples of one job so far; the job must have a `curve`."""
 
     __slots__ = ("_how", "_next", "_rng", "values")
 
@@ -56,7 +56,7 @@ class Samples:
         self.values: list[tuple[float, float]] = []  # time and value of each evaluation
 
     def note(self, job: PolicyJob, begin: float, now: float, remaining: float, rate: float) -> None:
-        """Look at `job`, which works from `begin`, with `remaining` work left, to `now`."""
+        """Add the samples due from `begin`, when `remaining` work is left, to `now` at `rate`."""
         interval, curve = self._how.interval, job.curve
         assert curve is not None
         # Multiples of the interval in which the job did not work show nothing.

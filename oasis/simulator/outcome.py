@@ -91,17 +91,17 @@ class JobTimes(Summarised):
 
     @property
     def wasted_work(self) -> float:
-        """Wasted work: all work of a job that never finished, otherwise the work lost."""
+        """Work done in vain: all of it if the job did not finish, else what was lost and redone."""
         return self.work_done if self.end is None else self.lost_work
 
     @property
     def completion(self) -> float | None:
-        """Time from arrival to the end of the work."""
+        """Time from arrival to the end of the work; None if the job did not finish."""
         return None if self.end is None else self.end - self.arrival
 
     @classmethod
     def of(cls, progress: JobProgress) -> JobTimes:
-        """The times of `progress`, which has been advanced to the end of the run."""
+        """Return the times of a job whose `progress` was advanced to the end of the run."""
         job, changes = progress.job, progress.changes
         until = progress.since if progress.end is None else progress.end
         running, overhead = progress.running, progress.overhead
@@ -212,13 +212,13 @@ class Outcome(Summarised):
 
     @property
     def mean_completion(self) -> float | None:
-        """The mean of the jobs that finished; None if no job finished."""
+        """Mean completion time of the jobs that finished; None if no job finished."""
         times = self.completions
         return math.fsum(times) / len(times) if times else None
 
     @property
     def median_completion(self) -> float | None:
-        """The median of the jobs that finished; None if no job finished.
+        """Median completion time of the jobs that finished; None if no job finished.
 
         Examples
         --------
@@ -232,13 +232,13 @@ class Outcome(Summarised):
         return median(times) if times else None
 
     def completion_quantile(self, share: float) -> float | None:
-        """The smallest completion time that at least `share` of the finished jobs do not exceed."""
+        """Least completion time that `share` of finished jobs do not exceed; None without any."""
         times = sorted(self.completions)
         return times[max(0, math.ceil(share * len(times)) - 1)] if times else None
 
     @property
     def makespan(self) -> float | None:
-        """From the first arrival to the last end; None if every job was rejected.
+        """Time from the first arrival to the last end; None if every job was rejected.
 
         Where a job is left that neither finished nor was rejected, to the end of the run: all work
         is done no earlier.
@@ -256,7 +256,7 @@ class Outcome(Summarised):
 
     @property
     def wasted_share(self) -> float | None:
-        """Share of all work done that came to nothing; None if none was done."""
+        """Share of `JobTimes.wasted_work` in all work done; None if none was done."""
         done = math.fsum(job.work_done for job in self.jobs)
         return math.fsum(job.wasted_work for job in self.jobs) / done if done > 0 else None
 
@@ -287,7 +287,7 @@ class Outcome(Summarised):
         return self._shares(whole, [math.fsum(row) for row in rows])
 
     def _shares(self, areas: list[float], totals: Sequence[float]) -> dict[str, float | None]:
-        """Mean share in use by resource, of what there is for its jobs while the run lasts."""
+        """Return `areas` over `totals` times the run's length, less others' GPUs, by resource."""
         begin = 0.0
         if self.site.horizon is None and self.jobs:
             begin = self.jobs[0].arrival
@@ -298,7 +298,7 @@ class Outcome(Summarised):
         return shares
 
     def _areas(self) -> list[float]:
-        """Amount times time of each entry of the timeline."""
+        """Return, for each column of the timeline, the sum of amount times time."""
         sums = [0.0] * (len(GROUPS) * len(self.site.resources))
         for (time, used), (end, _) in pairwise([*self.timeline, (self.until, ())]):
             for k, amount in enumerate(used):
@@ -323,7 +323,7 @@ class Outcome(Summarised):
         }
 
     def figures(self) -> dict[str, Any]:
-        """Figures for JSON, without the timeline and the measured times: runs repeat exactly."""
+        """Return the figures for JSON that repeat exactly: without measured times and timeline."""
         return {
             "finished": len(self.completions),
             "unfinished": self.unfinished,
@@ -341,7 +341,7 @@ class Outcome(Summarised):
 
 
 def figure_reader(name: str) -> Reader[Any]:
-    """The reader of one of the figures of a document, by its name."""
+    """Return the reader for the figure of this name in a JSON document."""
     if name in COUNTS:
         return real
     return {"utilisation": UTILISATION, "use": SHARES}.get(name, optional(real))

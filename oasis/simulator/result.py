@@ -176,7 +176,7 @@ class Run(Summarised):
         return frame(rows, FRAME)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON; the inverse of `from_dict`."""
+        """Return the run as plain data for JSON, the inverse of `from_dict`."""
         return {
             "kind": KIND,
             "policy": self.policy,

@@ -161,7 +161,7 @@ def simulate(
 
 
 def _expect_workload(workload: object) -> None:
-    """Raise `TypeError` unless `workload` is one, saying how to make one from it."""
+    """Raise `TypeError` unless `workload` is a `Workload`; it says how to make one."""
     if isinstance(workload, Workload):
         return
     got = describe(workload)
@@ -177,7 +177,7 @@ def _expect_workload(workload: object) -> None:
 
 
 def _logging(on_decision: Callable[[Decision], None] | None) -> Callable[[Decision], None]:
-    """Log each decision, without its reason, which takes time to find."""
+    """Return a callback that logs a decision and passes it to `on_decision`, if given."""
 
     def report(decision: Decision) -> None:
         verdict, done = "rejected", decision.completion
@@ -214,7 +214,7 @@ def _run(engine: Engine, policy: Policy, seed: int | None) -> Outcome:
 
 
 def _decision(progress: JobProgress, workload: Workload) -> Decision:
-    """Express the outcome of a job as a `Decision`."""
+    """Return the outcome of a job as a `Decision`; one without an end counts as admitted."""
     job = progress.job
     if progress.refusal is not None:
         return Decision(job.id, False, reason=progress.refusal)

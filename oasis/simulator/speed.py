@@ -50,7 +50,7 @@ class Load:
         self._touched: set[int] = set()
 
     def add(self, job: PolicyJob, allocation: Allocation) -> None:
-        """Count a job that begins to hold `allocation`."""
+        """Add the `allocation` of a job to the load."""
         self._count(job, allocation, 1)
 
     def remove(self, job: PolicyJob, allocation: Allocation) -> None:
@@ -58,7 +58,7 @@ class Load:
         self._count(job, allocation, -1)
 
     def take_affected(self) -> list[int]:
-        """Jobs on the machines where anything was counted since the last call, by index."""
+        """Return the indices of jobs on machines whose load changed since the last call."""
         affected = {index for machine in self._touched for index in self._cores[machine]}
         self._touched.clear()
         # Sorted, so that completions are planned in the same order in every run.
@@ -79,7 +79,7 @@ class Load:
 
 
 class Speed(Protocol):
-    """A speed model.
+    """A model of how fast a job works with an allocation.
 
     `coupled` means that the speed of a job depends on other jobs on its machines. The engine then
     keeps the `Load`, and recomputes the speeds of all jobs on a machine whenever it changes;
@@ -106,7 +106,7 @@ class Speed(Protocol):
         ...
 
     def rate(self, job: PolicyJob, allocation: Allocation, load: Load) -> float:
-        """Work of `job` done in a unit of time; its own tasks are part of `load`."""
+        """Return the work of `job` done in a unit of time; `load` includes the tasks of `job`."""
         ...
 
 
@@ -207,7 +207,7 @@ class CpuSharing:
     """
 
     def factor(self, job: PolicyJob, allocation: Allocation, load: Load) -> float:
-        """Part of its speed that `job` keeps, above 0 and at most 1."""
+        """Return the factor, above 0 and at most 1, by which sharing slows `job` down."""
         least = 1.0
         for each, tasks in ((job.worker_cpu, allocation.workers), (job.ps_cpu, allocation.ps)):
             if not each:
@@ -261,7 +261,7 @@ class Communication:
         return self.share_links
 
     def step_delay(self, job: PolicyJob, allocation: Allocation, load: Load) -> float:
-        """Time on the network in each step of `job`, in units of the workload's time."""
+        """Return the time on the network in each step of `job`, in the workload's unit of time."""
         machines = sorted(allocation.machines)
         if not job.gradient_mb or len(machines) == 1:
             return 0.0

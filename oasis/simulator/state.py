@@ -12,7 +12,7 @@ from oasis.simulator.speed import Load
 
 
 class JobProgress(Tracked):
-    """One job in the run."""
+    """An unfinished job of a simulation: allocation, work left, checkpoint, times so far."""
 
     form = 0
     admitted = False  # in a simulation every job arrives once
@@ -52,16 +52,16 @@ class JobProgress(Tracked):
 
     @property
     def history(self) -> list[tuple[float, Allocation]]:
-        """Every change of the allocation: its time, and the allocation from then on."""
+        """Every change of the allocation, as (time, allocation from then on)."""
         return [(time, Allocation(workers, ps)) for time, workers, ps in self._history]
 
     @property
     def has_form(self) -> bool:
-        """Whether the job has held machines, so that its form is fixed."""
+        """Whether the job has had machines, so that its form is fixed."""
         return bool(self._history)
 
     def be_in(self, form: int) -> None:
-        """Enter this form, holding nothing; the share of the work that is done stays what it is."""
+        """Set the form of a job without machines; the share of work done stays; a checkpoint."""
         before = self.job
         super().be_in(form)
         if not self.has_form:
@@ -72,12 +72,12 @@ class JobProgress(Tracked):
         self.save()
 
     def hold(self, now: float, allocation: Allocation) -> None:
-        """Hold `allocation` from `now` on."""
+        """Set the allocation from `now` on and add it to the history."""
         self.allocation = allocation
         self._history.append((now, allocation.workers, allocation.ps))
 
     def advance(self, now: float) -> None:
-        """Account for the time from `since` to `now`."""
+        """Count the time from `since` to `now` as work, overhead or stall; update the work left."""
         if now == self.since:
             return
         if self.complete:
@@ -104,23 +104,23 @@ class JobProgress(Tracked):
         self.saved, self.unsaved = self.remaining, 0.0
 
     def roll_back(self) -> None:
-        """Return to the last checkpoint, if work can be lost at all."""
+        """Lose the work since the last checkpoint, if the costs have a checkpoint interval."""
         if self.interval is not None:
             self.lost += self.saved - self.remaining
             self.remaining, self.unsaved = self.saved, 0.0
 
     def remaining_at(self, now: float) -> float:
-        """Work left at `now`."""
+        """Return the work left at `now`, at the present speed."""
         begin = max(self.ready, self.since)
         return max(0.0, self.remaining - max(0.0, now - begin) * self.rate)
 
     def held_at(self, now: float) -> float:
-        """Time up to `now` in which the job held all that it needs to work."""
+        """Return the time up to `now` in which the job had all tasks it needs, set-up included."""
         extra = now - self.since if self.complete else 0.0
         return self.running + self.overhead + extra
 
     def observed_at(self, now: float) -> list[tuple[float, float]] | None:
-        """Return its samples up to `now`."""
+        """Return (time, value) samples up to `now`; None if the job is not observed."""
         if self.samples is None:
             return None
         begin = max(self.ready, self.since)
@@ -130,7 +130,7 @@ class JobProgress(Tracked):
 
 
 class Saving:
-    """Machines that are busy with jobs that save their state, though the plan has freed them."""
+    """Capacity that jobs still occupy while they save their state, though plans count it free."""
 
     # A policy plans as if machines came free at once. A job that was given some of them begins when
     # what is still being saved there fits beside all that is planned there.
@@ -147,7 +147,7 @@ class Saving:
     def keep(
         self, job: PolicyJob, before: Allocation, after: Allocation, now: float, until: float
     ) -> None:
-        """Occupy until `until` the capacity that `job` releases between `before` and `after`."""
+        """Mark as busy until `until` the tasks of `before` that are not in `after`."""
         if not self.kept:
             self._since = now
         for machine, row in self._rows(job, after, before).items():
@@ -162,7 +162,7 @@ class Saving:
         now: float,
         free: list[tuple[int, ...]],
     ) -> float:
-        """Time at which the machines have what `after`, which leaves `free`, adds to `before`."""
+        """Return when enough saving has ended for `after` to start; `free`: what `after` leaves."""
         begin = now
         for machine in self._rows(job, before, after):
             kept = self.kept.get(machine, [])
@@ -176,7 +176,7 @@ class Saving:
         return begin
 
     def advance(self, now: float, free: list[tuple[int, ...]]) -> None:
-        """Account for the time up to `now`, during which `free` was planned to be free."""
+        """Add to `busy` the use by saving up to `now`, within `free`; forget what has ended."""
         for machine, kept in self.kept.items():
             begin = self._since
             for k, (until, _) in enumerate(kept):
@@ -194,7 +194,7 @@ class Saving:
         return [sum(row[r] for _, row in kept) for r in range(len(self._site.resources))]
 
     def _rows(self, job: PolicyJob, before: Allocation, after: Allocation) -> dict[int, list[int]]:
-        """Amounts of the tasks that `after` has more than `before`, by machine."""
+        """Return, by machine, the amounts of the tasks that `after` adds to `before`."""
         rows: dict[int, list[int]] = {}
         for group in GROUPS:
             counts = dict(group.placed(before))
@@ -207,7 +207,7 @@ class Saving:
 
 
 class State:
-    """State of the run up to now; it knows nothing of the future."""
+    """State of a run at the present instant: jobs, free and used capacity, lost machines."""
 
     def __init__(self, site: Site) -> None:
         self.site = site
@@ -226,7 +226,7 @@ class State:
         self.closing: frozenset[int] = frozenset()  # no calendar: nothing closes
 
     def hold(self, progress: JobProgress, allocation: Allocation, coupled: bool) -> None:
-        """Exchange the allocation of a job."""
+        """Set the allocation of a job in all totals; `coupled`: also in `load`."""
         job, before = progress.job, progress.allocation
         if not (allocation.workers or before.workers or allocation.ps or before.ps):
             return
@@ -266,7 +266,7 @@ class State:
             free[machine] = tuple(row)
 
     def lose(self, machine: int) -> None:
-        """Take an idle machine out of service."""
+        """Take a machine without tasks out of service."""
         self.down.add(machine)
         # What was being saved there is lost with it.
         self.saving.kept.pop(machine, None)
@@ -275,12 +275,12 @@ class State:
         self.reserved[machine] = 0
 
     def count_reserved(self) -> None:
-        """Add up for how long others have had GPUs, before these change or the run ends."""
+        """Add the GPUs reserved by jobs outside the run, times the time since the last call."""
         self.reserved_time += sum(self.reserved) * (self.now - self._counted)
         self._counted = self.now
 
     def reserve(self) -> list[int]:
-        """Let jobs that are not in the run have GPUs that come free; return where that changed."""
+        """Reserve free GPUs, or release some, up to `held`; return the machines that changed."""
         self.count_reserved()
         missing, changed = self.held - sum(self.reserved), []
         # The fullest machines are taken first.

@@ -69,14 +69,14 @@ class Workload(Summarised):
 
     @classmethod
     def of(cls, site: Site, jobs: Iterable[PolicyJob]) -> Workload:
-        """Put `jobs` in order of arrival and number them."""
+        """Return a workload of `jobs` in order of arrival, with indices in that order."""
         # A stable sort: jobs of one instant keep the order of the file.
         ordered = sorted(jobs, key=lambda job: job.arrival)
         return cls(site, tuple(replace(job, index=k) for k, job in enumerate(ordered)))
 
     @classmethod
     def from_instance(cls, instance: Instance) -> Workload:
-        """The instance in units of slots; allocations change only between slots."""
+        """Return the workload of an instance, in slots; allocations change only between slots."""
         expect_instance(instance)
         cluster = instance.cluster
         amounts = [group.capacity(cluster).ravel() for group in GROUPS]
@@ -95,7 +95,7 @@ SECONDS = f"0..{LARGEST_COUNT:.0e} seconds"  # times add up to what a clock can 
 def rigid_workload(
     jobs: Iterable[PlainJob], servers: int, gpus_per_server: int, placement: str = "pooled"
 ) -> Workload:
-    """Plain jobs that run with exactly their GPUs, or wait.
+    """Return a workload of plain jobs, each of which runs with exactly its GPUs or waits.
 
     Parameters
     ----------

@@ -46,7 +46,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SolveProgress:
-    """State of a running solve."""
+    """What a running solve reports: time, best objective, bound and relative gap so far."""
 
     elapsed: float
     incumbent: float | None
@@ -57,7 +57,7 @@ class SolveProgress:
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """Outcome of a solve."""
+    """What a solve found: why it ended, objective, bound, gap and values of variables."""
 
     status: Status
     objective: float | None  # of the best solution found
@@ -66,14 +66,14 @@ class Solution:
     values: Mapping[str, float]  # of the variables; empty without a solution
 
     def uninterrupted(self) -> Solution:
-        """Return the solution; raise `KeyboardInterrupt` if Ctrl-C has ended the solve."""
+        """Return the solution itself; raise `KeyboardInterrupt` if Ctrl-C ended the solve."""
         if self.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         return self
 
 
 def relative_gap(objective: float | None, bound: float) -> float:
-    """``|bound - objective| / max(|objective|, 1e-9)``; infinite without an objective."""
+    """Return ``|bound - objective| / max(|objective|, 1e-9)``; infinite without an objective."""
     if objective is None:
         return float("inf")
     return abs(bound - objective) / max(abs(objective), TINY)

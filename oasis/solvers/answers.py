@@ -14,13 +14,13 @@ from oasis.solvers.arrays import ArrayModel
 
 
 def objective_scale(model: ArrayModel) -> float:
-    """Power of two that brings the largest cost to about 1: HiGHS's tolerances are absolute."""
+    """Return the power of two that brings the largest cost to about 1, for absolute tolerances."""
     largest = float(np.abs(model.costs).max(initial=0.0))
     return 2.0 ** -math.frexp(largest)[1] if largest else 1.0
 
 
 def translate(model: ArrayModel, scale: float, row_scale: float = 1.0) -> highspy.HighsLp:
-    """HiGHS's form of a model, its objective multiplied by `scale`.
+    """Return the model in the form of HiGHS, with the objective multiplied by `scale`.
 
     Rows with a coefficient that is no whole number are multiplied by `row_scale`, a power of two.
     """
@@ -60,14 +60,14 @@ _STATUS = {
 
 
 def accept(status: Any, what: str) -> None:
-    """Raise `SolverError` if HiGHS `what`: "refused the model", for example."""
+    """Raise `SolverError` unless HiGHS's status is good; `what` says what HiGHS did, if not."""
     # kWarning is what a time limit or an interrupt comes back as.
     if status not in (highspy.HighsStatus.kOk, highspy.HighsStatus.kWarning):
         raise SolverError(f"HiGHS {what} ({status})")
 
 
 def bound_correction(highs: highspy.Highs) -> float:
-    """Return the correction of the bound that HiGHS reports for a mixed-integer model.
+    """Return what to add to the bound that HiGHS reports for a mixed-integer model.
 
     HiGHS discards nodes that are better than its incumbent by no more than its feasibility
     tolerance, even if no gap is allowed, and then reports the value of the incumbent as the bound.
@@ -78,7 +78,7 @@ def bound_correction(highs: highspy.Highs) -> float:
 
 
 def solution_of(highs: highspy.Highs, names: list[str], scale: float, *, is_mip: bool) -> Solution:
-    """Return the solution of a finished solve; HiGHS's objective is multiplied by `scale`."""
+    """Return the solution of a finished solve; objective and bound are divided by `scale`."""
     model_status = highs.getModelStatus()
     if model_status not in _STATUS:
         raise SolverError(
@@ -109,7 +109,7 @@ def solution_of(highs: highspy.Highs, names: list[str], scale: float, *, is_mip:
 
 
 def is_closed(solution: Solution, scale: float, moved: float = 0.0) -> bool:
-    """Return whether a solution reported as optimal agrees with its bound, `moved` outward."""
+    """Whether `solution` meets its bound up to rounding and `moved`; True if not called optimal."""
     if solution.status is not Status.OPTIMAL or solution.objective is None:
         return True
     # Relative to the objective, but never tighter than HiGHS's absolute tolerance at this scale.
@@ -118,7 +118,7 @@ def is_closed(solution: Solution, scale: float, moved: float = 0.0) -> bool:
 
 
 def check_proof(solution: Solution, scale: float, moved: float = 0.0) -> None:
-    """Raise `SolverError` for a solution said to be optimal that disagrees with its bound."""
+    """Raise `SolverError` unless `is_closed`; `moved`: by how much the bound was relaxed."""
     if not is_closed(solution, scale, moved):
         text = f"objective {solution.objective:.12g} against bound {solution.bound:.12g}"
         raise SolverError(f"HiGHS calls a solution optimal that it has not proved: {text}")

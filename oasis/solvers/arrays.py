@@ -41,7 +41,7 @@ def blocks(rows: Sequence[Sequence[Numbers | None]]) -> FloatArray:
 
 
 def narrowed(limits: Limits, further: Limits) -> Limits:
-    """Both limits together; a variable may be in one of them or in both."""
+    """Return both limits together, by variable; a variable may be in one of the two only."""
     both = dict(limits)
     for name, (least, most) in further.items():
         lower, upper = both.get(name, (-math.inf, math.inf))
@@ -51,7 +51,7 @@ def narrowed(limits: Limits, further: Limits) -> Limits:
 
 @dataclass(frozen=True, slots=True)
 class RowArrays:
-    """Rows of a model in compressed form; entry e of row r has starts[r] <= e < starts[r + 1].
+    """Rows of a model in compressed form: row r has the entries ``starts[r]:starts[r + 1]``.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class RowArrays:
 
     @classmethod
     def of_table(cls, table: FloatArray, upper: FloatArray) -> RowArrays:
-        """Rows ``table @ x <= upper`` of a table (M, N)."""
+        """Make the rows ``table @ x <= upper`` of a table (M, N)."""
         rows, columns = np.nonzero(table)
         starts = np.searchsorted(rows, np.arange(len(table) + 1))
         lower = np.full(len(table), -math.inf)
@@ -81,7 +81,7 @@ class RowArrays:
     def of_terms(
         cls, terms: Sequence[tuple[IntArray, FloatArray]], lower: FloatArray, upper: FloatArray
     ) -> RowArrays:
-        """Rows of the columns and coefficients of each."""
+        """Make rows from a pair (columns, coefficients) for each row, and the limits of rows."""
         lengths = [len(columns) for columns, _ in terms]
         columns = np.concatenate([np.zeros(0, np.int64), *(columns for columns, _ in terms)])
         values = np.concatenate([np.zeros(0), *(values for _, values in terms)])
@@ -101,7 +101,7 @@ class RowArrays:
         return sums
 
     def chosen(self, rows: BoolArray, entries: BoolArray) -> RowArrays:
-        """Some rows (M,) with some of their entries (E,)."""
+        """Return the rows and entries where the masks (M,) and (E,) are true."""
         row_of = self.row_of
         is_left = entries & rows[row_of]
         lengths = np.bincount(row_of[is_left], minlength=len(rows))[rows]
@@ -115,7 +115,7 @@ class RowArrays:
         )
 
     def followed_by(self, others: RowArrays) -> RowArrays:
-        """These rows and then the others, which are over the same variables."""
+        """Return these rows followed by `others`, which are over the same variables."""
         return RowArrays(
             np.append(self.starts, self.starts[-1] + others.starts[1:]),
             np.append(self.columns, others.columns),
@@ -158,7 +158,7 @@ class ArrayModel:
 
     @classmethod
     def of(cls, problem: pulp.LpProblem) -> ArrayModel:
-        """A model of PuLP, variables in the order that PuLP gives them."""
+        """Make the arrays of a PuLP model, with the variables in PuLP's order."""
         variables, rows = problem.variables(), problem.constraints()
         # By identity: PuLP's own hash takes far longer.
         number = {id(variable): k for k, variable in enumerate(variables)}
@@ -191,7 +191,7 @@ class ArrayModel:
     def packing(
         cls, worth: FloatArray, most: Numbers, table: FloatArray, room: Numbers
     ) -> ArrayModel:
-        """Build the integer model of most value, ``table @ x <= room`` and ``0 <= x <= most``."""
+        """Build an integer model: maximise worth @ x, ``table @ x <= room``, ``0 <= x <= most``."""
         number = len(worth)
         return cls(
             *([str(k) for k in range(number)], worth, 0.0, np.zeros(number), most.astype(float)),
@@ -200,7 +200,7 @@ class ArrayModel:
         )
 
     def wider(self, names: Sequence[str], most: Numbers, *, is_whole: bool) -> ArrayModel:
-        """The model with further variables from 0 to `most`, which cost nothing."""
+        """Return the model with further variables from 0 to `most`, in no row and no objective."""
         none = np.zeros(len(names))
         return replace(
             self,
@@ -212,11 +212,11 @@ class ArrayModel:
         )
 
     def with_rows(self, rows: RowArrays) -> ArrayModel:
-        """The model with further rows."""
+        """Return the model with further rows."""
         return replace(self, rows=self.rows.followed_by(rows))
 
     def below(self, levels: Sequence[tuple[IntArray, int]], name: str) -> ArrayModel:
-        """The model in which at least one of these levels is not reached.
+        """Return the model with a further condition: at least one of these levels is not reached.
 
         A level is reached by variables, given by their columns, that add up to a number. Where
         there are several, a binary variable for each says which one is not; its name begins with
@@ -242,7 +242,7 @@ class ArrayModel:
         return wider.with_rows(RowArrays.of_terms(terms, lower, np.append(most, math.inf)))
 
     def limited(self, limits: Limits) -> ArrayModel:
-        """The model with narrower limits for some variables; unknown names are ignored."""
+        """Return the model with these further limits of variables; unknown names are ignored."""
         # Models share their arrays; a change in place would be one of the others, too.
         lower, upper = self.lower.copy(), self.upper.copy()
         limited = [(k, limits[name]) for k, name in enumerate(self.names) if name in limits]
@@ -260,7 +260,7 @@ class ArrayModel:
 
     @property
     def fixed(self) -> dict[str, float]:
-        """The variables with one value only, by name."""
+        """The values of the variables with equal bounds, by name."""
         columns = np.flatnonzero(self.is_fixed).tolist()
         return {self.names[k]: float(self.lower[k]) for k in columns}
 

@@ -21,7 +21,7 @@ Item = TypeVar("Item")
 
 
 class OutOfTimeError(Exception):
-    """No time is left, or less than the next step needs; the message then names the step."""
+    """Raised if no time is left, or less than the next step needs, which the message names."""
 
 
 class Stopping:
@@ -46,7 +46,7 @@ class Stopping:
     def note(
         self, solution: float | None, bound: float, now: float, verified: float | None = None
     ) -> None:
-        """Record the best solution and the best bound."""
+        """Record the best solution and bound at `now`; the gap is that of `verified` to `bound`."""
         width = math.inf if solution is None else bound - solution
         # Measured from the last real improvement, so that many tiny ones add up to one.
         if width < self._width * (1 - LEAST_PROGRESS):
@@ -57,7 +57,7 @@ class Stopping:
 
     @property
     def patient_until(self) -> float:
-        """Time or work at which the solve ends unless it improves; inf without such a criterion."""
+        """Time or work at which the solve ends unless it improves; inf without `no_improvement`."""
         return self._since + self.patience
 
     def check(self, now: float) -> Status | None:
@@ -73,7 +73,7 @@ class Stopping:
 
     @property
     def is_late(self) -> bool:
-        """Return whether a solve limited in work has also used up its time."""
+        """Whether a deadline of the clock has passed, in a solve that is limited in work."""
         return self.deadline < math.inf and time.perf_counter() >= self.deadline
 
     def end(self, status: Status) -> None:
@@ -82,7 +82,7 @@ class Stopping:
         self.met = self.met or status
 
     def left(self, now: float) -> float:
-        """Return the budget until a criterion is met if nothing improves: inf, or >= 0."""
+        """Return the time or work until the solve ends if nothing improves; 0 once it has ended."""
         return 0.0 if self.met is not None else max(0.0, self.patience - (now - self._since))
 
 
@@ -94,24 +94,24 @@ def _checked(value: float | None, name: str, what: str) -> float | None:
 
 
 class BudgetMeter(Protocol):
-    """Measures the amount spent so far."""
+    """Measures the time or work that was spent so far."""
 
     @property
     def is_repeatable(self) -> bool:
-        """Whether the same steps always read the same."""
+        """Whether equal steps always measure the same: true of work, not of time."""
         ...
 
     def read(self) -> float:
-        """Amount spent so far."""
+        """Return the time or work spent so far."""
         ...
 
     def charge(self, work: float) -> None:
-        """Take note of `work` units that were done."""
+        """Add `work` units to what was spent; a clock ignores them."""
         ...
 
 
 class Stopwatch:
-    """Reads the clock."""
+    """A meter of seconds, read from the clock."""
 
     is_repeatable: ClassVar[bool] = False
 
@@ -143,7 +143,7 @@ class WorkCounter:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """A limit that began to count when this was made."""
+    """A limit in seconds or work, with further criteria; it counts from the object's creation."""
 
     limit: float | None = None
     meter: BudgetMeter = field(default_factory=Stopwatch)
@@ -180,17 +180,17 @@ class Budget:
 
     @property
     def left_without_report(self) -> float:
-        """Budget for a step that reports nothing before its end; at most `left`."""
+        """Time or work for a step without interim results: up to a limit or `no_improvement`."""
         return min(self.left, self.stopping.left(self.meter.read()))
 
     @property
     def passed(self) -> bool:
-        """Whether nothing remains."""
+        """Whether the budget is used up or a criterion is met."""
         return self.left <= 0
 
     @property
     def status(self) -> Status:
-        """Return why a spent budget ends a solve: its limit, or a criterion met before."""
+        """The reason why a used-up budget ends a solve: the limit, or a criterion met before."""
         limit = Status.WORK_LIMIT if self.is_repeatable else Status.TIME_LIMIT
         if self._limit_came_first:
             return limit
@@ -198,7 +198,7 @@ class Budget:
 
     @property
     def _limit_came_first(self) -> bool:
-        """Return whether the limit was reached before any criterion."""
+        """Whether the limit was reached before any criterion was met."""
         if self.limit is None or self.elapsed < self.limit or self.stopping.met is not None:
             return False
         # Both are passed: the one that was passed first is the reason.
@@ -212,7 +212,7 @@ class Budget:
         return self.left
 
     def need(self, seconds: float = 0.0, what: str = "") -> None:
-        """Raise `OutOfTimeError` if no time is left, or less than a step takes that none can end.
+        """Raise `OutOfTimeError` unless time, and `seconds` for the step `what`, is left.
 
         Work does not count: a limit of work ends the solve where work is charged.
         """
@@ -226,22 +226,22 @@ class Budget:
         raise OutOfTimeError(f"{what}: takes about {seconds:.3g} s, {seconds_left:.3g} s were left")
 
     def over(self, items: Iterable[Item]) -> Iterator[Item]:
-        """Go through `items`, and ask the clock before each (`need`)."""
+        """Yield `items`; before each, `OutOfTimeError` if no time is left."""
         for item in items:
             self.need()
             yield item
 
     def charge(self, work: float) -> None:
-        """Take note of `work` units that were done."""
+        """Add `work` units to what was spent, unless the budget is one of seconds."""
         self.meter.charge(work)
 
     def share(self, fraction: float) -> Budget:
-        """A budget of `fraction` of the remaining one."""
+        """Return a budget of this fraction of what is left, with the same criteria."""
         limit = None if self.limit is None else self.left * fraction
         return Budget(limit, self.meter, self.stopping)
 
     def within(self, amount: float) -> Budget:
-        """A budget of `amount`, or the remaining one if that is less."""
+        """Return a budget of `amount`, or of what is left if that is less; same criteria."""
         return Budget(min(self.left, amount), self.meter, self.stopping)
 
 
@@ -249,7 +249,7 @@ NO_LIMIT = Budget()
 
 
 def checked(limit: float | None, name: str = "time_limit", unit: str = "seconds") -> float | None:
-    """Check a user's limit; infinity becomes None, because JSON has no infinity."""
+    """Return a user's limit, None for infinity; `InputError` unless it is a number >= 0 or None."""
     is_number = isinstance(limit, Real) and not isinstance(limit, bool)
     if limit is not None and not (is_number and limit >= 0):  # NaN is not
         raise InputError(name, f"expected {unit} >= 0, or None for no limit", limit)
@@ -322,7 +322,7 @@ class Stop:
         return " | ".join(parts) or "Stop()"
 
     def start(self) -> Budget:
-        """Start the budget."""
+        """Return a budget of these limits and criteria that counts from now."""
         meter: BudgetMeter = Stopwatch() if self.work_limit is None else WorkCounter()
         stopping = Stopping(self.gap, self.no_improvement, meter.read())
         limit = self.time_limit
@@ -423,7 +423,7 @@ def stop_of(
     gap: float | None,
     no_improvement: float | None,
 ) -> Stop:
-    """Combine `stop` with the shorthands for its criteria.
+    """Return `stop` combined with the shorthands for its criteria.
 
     Where nothing else is a limit, neither `stop` nor a shorthand, the time limit is the default of
     60 seconds; a `stop` that was given, and a `time_limit` of None, mean what they say.

@@ -158,7 +158,7 @@ def start(
     row_scale: float = 1.0,
     exchange: Exchange | None = None,
 ) -> RunningSolve:
-    """Start a solve and return at once; the model may change meanwhile."""
+    """Start a `solve` in a thread and return at once; meanwhile the model may be changed."""
     budget = Budget() if budget is None else budget
     model = problem if isinstance(problem, ArrayModel) else ArrayModel.of(problem)
     names = model.names
@@ -209,14 +209,14 @@ def start(
 
 
 def version() -> str:
-    """Name and version of the solver, for results."""
+    """Return name and version of the solver, for results."""
     return f"HiGHS {highspy.Highs().version()}"
 
 
 def new_solver(
     time_limit: float | None, node_limit: int | None, presolve: bool, seed: int
 ) -> highspy.Highs:
-    """HiGHS with the options that every solve here has."""
+    """Return a HiGHS solver with these limits, one thread and a gap of 0."""
     if node_limit is not None and node_limit < 1:  # HiGHS stops before it looks at anything
         raise InputError("node_limit", "expected at least 1", node_limit)
     highs = highspy.Highs()
@@ -245,6 +245,6 @@ def configure(highs: highspy.Highs, options: Mapping[str, Any]) -> None:
 
 
 def forgive(highs: highspy.Highs, tolerance: float) -> None:
-    """Set the tolerances of rows and integrality."""
+    """Set HiGHS's tolerances of rows and of integrality to `tolerance`."""
     names = ("mip_feasibility_tolerance", "primal_feasibility_tolerance")
     configure(highs, dict.fromkeys(names, tolerance))

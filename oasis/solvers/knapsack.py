@@ -51,7 +51,7 @@ def knapsack(
     budget: Budget,
     covers: Sequence[Sequence[tuple[IntArray, int]]] = (),
 ) -> tuple[float, IntArray]:
-    """The most valuable items that fit together.
+    """Find the most valuable items that fit together.
 
     Parameters
     ----------

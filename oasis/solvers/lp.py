@@ -43,7 +43,7 @@ def weak_duality_bound(model: ArrayModel, duals: FloatArray) -> float:
 
 
 def _most(factors: FloatArray, lower: FloatArray, upper: FloatArray) -> list[float]:
-    """The most that each factor times a number within its limits can be."""
+    """Return the largest value of each factor times a number from `lower` to `upper`."""
     ends = np.where(factors > 0, upper, lower)
     most = np.multiply(factors, ends, out=np.zeros(len(ends)), where=factors != 0)  # 0 * inf is 0
     terms: list[float] = most.tolist()
@@ -63,7 +63,7 @@ _EMPTY = (0, np.empty(0, np.int32), np.empty(0))
 
 @dataclass(frozen=True, slots=True)
 class LpColumn:
-    """A variable: its objective coefficient and its non-zero entries by row."""
+    """A variable of a linear program: objective coefficient, and non-zero entries by row."""
 
     cost: float
     rows: IntArray
@@ -90,7 +90,7 @@ class LpSolution:
 
 
 class ColumnLp:
-    """A maximisation in standard inequality form, grown row by row and column by column."""
+    """A linear program, max c x with A x <= b and x >= 0, to which rows and columns are added."""
 
     def __init__(self, upper: Iterable[float]) -> None:
         self._highs = highspy.Highs()
@@ -125,7 +125,7 @@ class ColumnLp:
             self.columns += 1
 
     def add_table(self, table: FloatArray) -> None:
-        """Add non-negative variables that cost nothing, from their entries (columns, rows)."""
+        """Add non-negative variables outside the objective; ``table[k]`` has the entries of one."""
         columns, rows = np.nonzero(table)
         number = len(table)
         starts = np.searchsorted(columns, np.arange(number)).astype(np.int32)
@@ -145,7 +145,7 @@ class ColumnLp:
         self.columns += number
 
     def remove_columns(self, columns: IntArray) -> None:
-        """Delete variables; those that follow move up."""
+        """Delete the variables with these indices; the indices of later ones decrease."""
         # HiGHS wants them in increasing order.
         indices = np.sort(columns).astype(np.int32)
         if indices.size:
@@ -174,7 +174,7 @@ class ColumnLp:
 
 
 def run_to_optimum(solver: highspy.Highs, budget: Budget) -> bool:
-    """Solve a linear program; False if the budget is spent first."""
+    """Solve a linear program and charge the work; return False if the budget is spent first."""
     iteration = ITERATION_WORK + ITERATION_WORK_PER_ROW * solver.getNumRow()
     seconds, iterations = math.inf, NO_ITERATION_LIMIT
     if not budget.is_repeatable:
@@ -201,7 +201,7 @@ _CONTINUOUS = highspy.HighsVarType.kContinuous
 
 
 class Relaxation:
-    """A model without its integrality; the model itself is not modified."""
+    """The linear relaxation of a model, solved again as rows are added; the model stays as is."""
 
     def __init__(self, model: ArrayModel) -> None:
         self._model = model
@@ -223,7 +223,7 @@ class Relaxation:
 
     @property
     def duals(self) -> FloatArray:
-        """Sizes of the dual values of all rows in the last solution, shape (M,).
+        """Absolute values of the duals of all rows in the last solution, shape (M,).
 
         For a row with one limit, that says which sign the value has.
         """

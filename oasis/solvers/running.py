@@ -21,10 +21,10 @@ from oasis.solvers.budget import Budget
 
 
 class Exchange(Protocol):
-    """Partner of a running solve that gives it solutions and receives those that it finds."""
+    """Gives better solutions to a running solve and receives those that the solve finds."""
 
     def better(self, objective: float) -> Mapping[str, float] | None:
-        """Variables by name of a solution that is worth more than `objective`, None if unknown.
+        """Return variables by name of a solution better than `objective`; None if there is none.
 
         Called in the solver's own thread, so that it only looks at what is at hand. A solution that
         breaks a row is ignored by the solver.
@@ -32,7 +32,7 @@ class Exchange(Protocol):
         ...
 
     def record(self, values: Mapping[str, float]) -> None:
-        """Take a better solution that the solver has found; called in the calling thread."""
+        """Receive a better solution that the solver has found; called in the calling thread."""
         ...
 
 
@@ -46,7 +46,7 @@ _RUNNING: weakref.WeakSet[RunningSolve] = weakref.WeakSet()
 
 @atexit.register
 def _wait_for_all() -> None:
-    """At exit: a thread that Python ends inside HiGHS aborts the process."""
+    """Stop all solves at exit: a thread that Python ends inside HiGHS aborts the process."""
     for run in list(_RUNNING):
         run._stop.set()
     for run in list(_RUNNING):
@@ -130,7 +130,7 @@ class RunningSolve:
         self._done.wait(GRACE_SECONDS)
 
     def finish(self, on_progress: Callable[[SolveProgress], None] | None = None) -> Solution:
-        """Wait for the solution; see `solve`. After `stop` there is nothing to wait for."""
+        """Wait for the end and return the solution as `solve` does; after `stop`, at once."""
         # HiGHS did not hear of the stop in time: it still writes, so nothing may be read from it.
         if self._stop.is_set() and not self.is_done:
             return self._abandon()
@@ -169,7 +169,7 @@ class RunningSolve:
 
     @property
     def _now(self) -> float:
-        """Reading of the budget's meter if the work so far were charged to it."""
+        """What the budget's meter would read if the work of this solve were charged now."""
         return self._began + self._checks * self._check_work
 
     def _watch_mip(self, event: Any) -> None:
@@ -185,7 +185,7 @@ class RunningSolve:
         )
 
     def _take(self, event: Any) -> None:
-        """Give HiGHS a solution that is better than its own, if there is one."""
+        """Callback: give HiGHS a solution of the exchange that is better than its own, if any."""
         assert self._exchange is not None
         known = event.data_out.mip_primal_bound / self._scale
         values = self._exchange.better(known if math.isfinite(known) else -math.inf)
@@ -193,7 +193,7 @@ class RunningSolve:
             event.data_in.setSolution(np.array([values.get(name, 0.0) for name in self._names]))
 
     def _give(self, event: Any) -> None:
-        """Keep a solution that HiGHS has found until the calling thread takes it."""
+        """Callback: store a solution that HiGHS has found, for the calling thread."""
         # A copy: what a callback is shown is HiGHS's own and is valid only until this returns.
         self._solution = np.array(event.data_out.mip_solution)
 
@@ -224,13 +224,13 @@ class RunningSolve:
                 return
 
     def _is_over(self) -> bool:
-        """Return whether a criterion is met; with work limits `_watch` checks instead."""
+        """Return whether a criterion, or with work limits only a deadline, ends the solve."""
         budget = self._budget
         if budget.is_repeatable:
             return budget.stopping.is_late
         return budget.stopping.check(budget.meter.read()) is not None
 
     def _abandon(self) -> Solution:
-        """Return the last report of HiGHS, which still runs and cannot be asked anything else."""
+        """Return the last bound that HiGHS reported, without a solution: it still runs."""
         bound = self.progress.bound if self.progress is not None else self._worst
         return Solution(Status.INTERRUPTED, None, bound, math.inf, {})

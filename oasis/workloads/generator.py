@@ -47,7 +47,7 @@ SECONDS_PER_HOUR = 3600.0
 
 
 def draw_arrivals(rng: np.random.Generator, kind: str, jobs: int, weights: FloatArray) -> IntArray:
-    """Arrival slots in order; `weights` (T,) is the expected share of each slot.
+    """Draw arrival slots, in order; `weights` (T,) is the expected share of each slot.
 
     The number of arrivals is `jobs`, except for ``"poisson"``, where `jobs` is its mean.
     """
@@ -58,7 +58,7 @@ def draw_arrivals(rng: np.random.Generator, kind: str, jobs: int, weights: Float
 def slot_weights(
     counts: FloatArray | None, horizon: int, slot_seconds: float, last_arrival: int
 ) -> FloatArray:
-    """Expected share of the arrivals in each slot, shape (T,); 0 after slot `last_arrival`.
+    """Return the expected share of arrivals of each slot, shape (T,); 0 after `last_arrival`.
 
     Slot t covers hours [t, t + 1) slot_seconds / 3600 of `counts`, which start over at their end;
     within an hour arrivals are evenly likely. Without counts every slot weighs the same.
@@ -81,7 +81,7 @@ def slot_weights(
 
 
 def read_counts(counts: Counts) -> FloatArray:
-    """Hourly counts from an array or from a CSV file with columns ``hour,job_submits``."""
+    """Return hourly counts from an array or from a CSV file with columns ``hour,job_submits``."""
     if isinstance(counts, (str, os.PathLike)):
         values = np.array(_read_file(Path(counts)), dtype=np.float64)
     else:
@@ -97,7 +97,7 @@ def read_counts(counts: Counts) -> FloatArray:
 
 
 def fingerprint(counts: FloatArray) -> dict[str, Any]:
-    """Return a digest of `counts` for the metadata of an instance."""
+    """Return length, sum and SHA-256 of `counts`, for the metadata of an instance."""
     # The byte order is fixed, so that every machine finds the same digest.
     digest = hashlib.sha256(np.ascontiguousarray(counts, "<f8").tobytes()).hexdigest()
     return {"hours": counts.size, "submits": float(counts.sum()), "sha256": digest}
@@ -145,7 +145,7 @@ class GeneratorSettings:
     mix: tuple[float, float, float]
 
     def metadata(self) -> dict[str, Any]:
-        """Plain data that says how to draw the instance again."""
+        """Return the settings as plain data from which the instance can be drawn again."""
         parameters = asdict(self)
         counts = None if self.counts is None else fingerprint(self.counts)
         parameters |= {"counts": counts, "priority": [*self.priority], "mix": [*self.mix]}

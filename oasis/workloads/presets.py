@@ -55,7 +55,7 @@ KINDS_PS_SHAPE = (0, 32, 128.0)  # without GPUs, which parameter servers do not 
 def draw_servers(
     rng: np.random.Generator, prefix: str, catalogue: Sequence[Shape], count: int
 ) -> tuple[Server, ...]:
-    """`count` machines drawn evenly from `catalogue`, each with its own bandwidth."""
+    """Draw `count` machines uniformly from `catalogue`, each with its own bandwidth."""
     kinds = rng.integers(len(catalogue), size=count).tolist()
     bandwidths = rng.uniform(*SERVER_BANDWIDTH_GBPS, size=count).tolist()
     return tuple(
@@ -65,7 +65,7 @@ def draw_servers(
 
 
 def testbed_servers(worker_servers: int, ps_servers: int) -> tuple[tuple[Server, ...], ...]:
-    """Machines of section V-B; the same share of worker machines has a GPU at any size."""
+    """Return (worker, PS) machines of section V-B; a fixed share of the former has a GPU."""
     # Rounded up, so that there is a GPU machine at any size.
     with_gpu = int(np.ceil(TESTBED_GPU_SHARE * worker_servers))
     workers = tuple(
@@ -79,7 +79,7 @@ def testbed_servers(worker_servers: int, ps_servers: int) -> tuple[tuple[Server,
 
 
 def servers_of_kinds(worker_servers: int, ps_servers: int) -> tuple[tuple[Server, ...], ...]:
-    """Machines with four GPUs each, of three kinds by turns."""
+    """Return (worker, PS) machines; workers' have four GPUs, of three kinds in turn."""
     workers = tuple(
         _server(f"w{h}", KINDS_SHAPE, STORAGE_GB, TESTBED_BANDWIDTH_GBPS, KINDS[h % len(KINDS)])
         for h in range(worker_servers)
@@ -92,7 +92,7 @@ def servers_of_kinds(worker_servers: int, ps_servers: int) -> tuple[tuple[Server
 
 
 def draw_speeds(rng: np.random.Generator, count: int) -> list[Speeds]:
-    """Draw for each job the speeds of the kinds for one of the models; a P100 has 1."""
+    """Draw a model for each job; return its speed by kind of GPU, relative to a P100."""
     steps = list(STEPS_PER_SECOND.values())
     kinds = [
         Speeds("gpu", {kind: speed / row[1] for kind, speed in zip(KINDS, row, strict=True)})
@@ -107,7 +107,7 @@ def _server(name: str, shape: Shape, storage: float, bandwidth: float, gpu: str 
 
 
 def fitting(demand: FloatArray, capacity: FloatArray) -> FloatArray:
-    """Units of each `demand` (n, R) that empty machines of `capacity` (H, R) hold, shape (n,)."""
+    """Return how many units of each demand (n, R) empty machines (H, R) hold, shape (n,)."""
     # Catalogues have few shapes of machines: each is divided once, however many machines there are.
     shapes, machines = np.unique(capacity, axis=0, return_counts=True)
     fitting_tasks = np.full((demand.shape[0], *shapes.shape), np.inf)

@@ -20,12 +20,12 @@ Columns = dict[str, npt.NDArray[Any]]
 
 
 def whole(rng: np.random.Generator, ends: tuple[int, ...], size: int) -> IntArray:
-    """Integers, each in `ends` with the same probability."""
+    """Draw integers uniformly from ``ends[0]`` to ``ends[1]``, both included."""
     return rng.integers(ends[0], ends[1], size=size, endpoint=True)
 
 
 def demands(rng: np.random.Generator, preset: Preset, size: int) -> Columns:
-    """``worker`` and ``ps`` demands, shape (size, R), with b_i <= B_i."""
+    """Draw the columns ``worker`` and ``ps``, demands of shape (size, R), with b_i <= B_i."""
     worker, ps = (_units(rng, ranges, size) for ranges in (preset.worker, preset.ps))
     bandwidth = rng.uniform(*preset.worker_bandwidth, size=size)
     # B_i is drawn from the part of its range that b_i
@@ -37,19 +37,19 @@ def demands(rng: np.random.Generator, preset: Preset, size: int) -> Columns:
 
 
 def set_bandwidth(demand: FloatArray, bandwidth: FloatArray) -> None:
-    """Write the bandwidth column of `demand` (n, R)."""
+    """Set the bandwidth column of `demand` (n, R) in place."""
     demand[:, RESOURCES.index(BANDWIDTH)] = bandwidth
 
 
 def bandwidth_of(demand: FloatArray) -> FloatArray:
-    """Bandwidth column of `demand` (n, R), Gbit/s."""
+    """Return the bandwidth column of `demand` (n, R), Gbit/s."""
     return demand[:, RESOURCES.index(BANDWIDTH)]
 
 
 def utilities(
     rng: np.random.Generator, preset: Preset, priority: Range, mix: tuple[float, ...], size: int
 ) -> Columns:
-    """``priority``, ``decay`` and ``target`` of the sigmoids."""
+    """Draw the columns ``priority``, ``decay`` and ``target`` of sigmoid utilities."""
     kind = rng.permutation(np.repeat(np.arange(len(DECAY)), shares(mix, size)))
     lowest, highest = np.array(DECAY).T
     return {
@@ -60,7 +60,7 @@ def utilities(
 
 
 def shares(mix: tuple[float, ...], size: int) -> IntArray:
-    """Jobs of each class: `mix` times `size`, largest remainders rounded up, sum `size`."""
+    """Return how many of `size` jobs are in each class, by `mix` and largest remainders."""
     exact = np.array(mix) * size
     counts: IntArray = np.floor(exact).astype(np.int64)
     # Stable, so that of equal remainders the first class is rounded up on every platform.
@@ -97,13 +97,13 @@ MAX_ROUNDS = 100  # a job without a good candidate by then has next to none
 def exchange_slots(
     gradient_mb: FloatArray, bandwidth: FloatArray, slot_seconds: float
 ) -> FloatArray:
-    """2 e_i / b_i in slots."""
+    """Return 2 e_i / b_i in slots: the time to send and fetch gradients."""
     slots: FloatArray = 2 * gradient_mb * GBIT_PER_MB / bandwidth / slot_seconds
     return slots
 
 
 def paper(rng: np.random.Generator, preset: Preset, size: int) -> Columns:
-    """Every parameter uniform in its range, as printed."""
+    """Draw the columns of `size` jobs, every parameter uniformly in the range of the paper."""
     return demands(rng, preset, size) | {
         "chunks": whole(rng, preset.chunks, size),
         "epochs": whole(rng, preset.epochs, size),
@@ -116,7 +116,7 @@ def paper(rng: np.random.Generator, preset: Preset, size: int) -> Columns:
 def calibrate(
     rng: np.random.Generator, preset: Preset, allowed: IntArray, slot_seconds: float
 ) -> Columns:
-    """Redraw E, M, e and b, then fit tau, so that every job alone could meet its target.
+    """Draw jobs whose E, M, e and b leave room for tau, so that each alone can meet its target.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def calibrate(
 def testbed(
     rng: np.random.Generator, preset: Preset, arrival: IntArray, horizon: int, cluster: Cluster
 ) -> Columns:
-    """Fit tau to the shortest duration; redraw jobs that these machines cannot finish in time."""
+    """Draw jobs with tau by a drawn duration; redraw those that `cluster` cannot end in time."""
 
     def draw(job: IntArray) -> tuple[Columns, npt.NDArray[np.bool_]]:
         columns = _testbed_candidates(rng, preset, job.size, cluster.slot_seconds)
@@ -201,7 +201,7 @@ def _testbed_candidates(
 
 
 def parallelism(columns: Columns, cluster: Cluster) -> IntArray:
-    """Workers of each job that the empty cluster can run at once, at most N_i."""
+    """Return how many workers of each job the empty cluster can run at once, at most N_i."""
     workers = fitting(columns["worker"], cluster.worker_capacity)
     if not cluster.ps_ids:
         return np.minimum(columns["chunks"], workers).astype(np.int64)
@@ -212,7 +212,7 @@ def parallelism(columns: Columns, cluster: Cluster) -> IntArray:
 
 
 def all_reduced(columns: Columns, slot_seconds: float) -> Columns:
-    """The columns that differ when workers exchange gradients without parameter servers.
+    """Return the columns that change when workers exchange gradients without parameter servers.
 
     A job stays as much work as it was: what 2 e_i / b_i took becomes part of tau_i.
     """
@@ -228,7 +228,7 @@ def all_reduced(columns: Columns, slot_seconds: float) -> Columns:
 
 
 def redraw(size: int, draw: Draw) -> Columns | None:
-    """Draw candidates for `size` jobs until every job has a good one; None if some never gets one.
+    """Return a good draw for each of `size` jobs; None if a job has none after `MAX_ROUNDS`.
 
     `draw` takes, for each candidate, the index of the job it is for. It returns the columns of the
     candidates and which of them are good. A job gets its first good candidate.
