@@ -66,7 +66,7 @@ class FewestNodes:
         hosts: tuple[Sequence[int], Mapping[int, int]],
         allocation: Allocation | None,
     ) -> Allocation | None:
-        """Hold and return `allocation`, or one with all servers on one machine if on fewer."""
+        """Hold `allocation`, or one with all servers on one machine if that takes fewer ones."""
         (workers, ps), (order, most) = counts, hosts
         before, tries = room.free.copy(), []
         for home in room.site.machines_for("ps"):

@@ -42,7 +42,7 @@ class Submitted(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A job submitted to a service, or the fields of another `Submitted` that a state contains."""
+    """A job as a service holds it; of other `Submitted`, the fields kept in a saved state."""
 
     uid: str
     job: Job

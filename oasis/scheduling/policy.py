@@ -212,7 +212,7 @@ def state_of(policy: Policy, job: PolicyJob) -> str | None:
 
 
 class Planner(BasePolicy):
-    """Base of policies that plan whole schedules on a rolling horizon; see `lookahead`."""
+    """Base of policies that plan whole schedules; with `lookahead`, on a horizon that rolls."""
 
     told_remaining = True
     plans_in_model = True

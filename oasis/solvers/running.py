@@ -198,6 +198,7 @@ class RunningSolve:
         self._solution = np.array(event.data_out.mip_solution)
 
     def _pass_on(self) -> None:
+        """Give the exchange the solution that `_give` stored, if there is a new one."""
         solution, self._solution = self._solution, None
         if solution is not None and self._exchange is not None:
             self._exchange.record(dict(zip(self._names, solution.tolist(), strict=True)))
@@ -212,6 +213,7 @@ class RunningSolve:
             self._done.set()
 
     def _report(self, on_progress: Callable[[SolveProgress], None] | None) -> None:
+        """Until the end: report progress and hand on solutions; stop HiGHS if a limit is met."""
         last = None
         while not self._done.wait(POLL_SECONDS):
             if on_progress is not None and self.progress is not None and self.progress != last:

@@ -206,7 +206,7 @@ class PlainTrace(Summarised):
             self.keep("parts", ~self.frame["is_share"], f"by parts ({options.parts})")
 
     def window(self, options: Options, fixed: Collection[str] | None = None) -> Options:
-        """Drop jobs outside the options; given `fixed`, first widen all others; return them."""
+        """Drop jobs that the options exclude, widened but for `fixed`; count time from there."""
         clock = self.clock or TraceTimes(options, is_dated=False)
         begin = clock.start(options.start)
         if fixed is not None and len(self.frame):

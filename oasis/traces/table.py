@@ -231,7 +231,7 @@ class Rows:
     def convert(
         self, keys: Iterable[Any], read: Callable[[Any], Any], where: Any = True, empty: Any = None
     ) -> list[Any]:
-        """Return `read(key)` for each key, else `empty`; then good rows in `where` get a fault."""
+        """Return `read(key)` by key; if that fails `empty`, and a fault on good rows in `where`."""
         known: dict[Any, Any] = {None: empty}
         faults: dict[Any, MalformedError] = {}
         keys = list(keys)

@@ -128,7 +128,7 @@ class CountModel(ScheduleModel):
     def near(
         self, plan: Mapping[int, int], window: int, known: Mapping[int, int] | None = None
     ) -> Limits:
-        """Return variable bounds: complete at most `window` after `plan`, or as in `known`."""
+        """Return bounds: each form completes 0..`window` slots after `plan`, or as `known`."""
         slots = {form: {*range(first, first + window + 1)} for form, first in plan.items()}
         for form, slot in (known or {}).items():
             slots.setdefault(form, set()).add(slot)

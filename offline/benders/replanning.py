@@ -226,7 +226,7 @@ class Replanning:
         return range(first, min(horizon, first + span))
 
     def _limits_around(self, free: Collection[int], slots: range) -> Limits:
-        """Return variable bounds: only jobs in `free` may complete later than they do now."""
+        """Return bounds: `free` jobs may end in the window, others by their end now or never."""
         running, completing = self.best.solution.by_form, {}
         known = self.best.solution.schedules.items()
         # Their work after the window is fixed, so they cannot complete within it.

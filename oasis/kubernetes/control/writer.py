@@ -97,7 +97,7 @@ class ClusterWriter:
         self._each(self._write_window, windows)
 
     def _is_told(self, error: ApiError | LostAnswerError) -> bool:
-        """Return whether the error before, which was logged, has the same cause as `error`."""
+        """Return whether `error` has the cause of the one before; remember its own."""
         before, self._untold = self._untold, error.advice or str(error)
         return before == self._untold
 

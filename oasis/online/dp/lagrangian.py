@@ -309,7 +309,7 @@ def _assign(
         if not len(able):
             return None
         # Greedy: it may find no slot, or one too dear, where another
-        # choice would fit. `_exact` is for that.
+        # choice would fit. `_Moves.slots` is for that.
         pick = able[cost[able].argmin()]
         chosen.append(pick)
         remaining[group[pick]] -= 1
