@@ -33,7 +33,7 @@ class SteadyTime:
         return self._offset + self._passed()
 
     def drift(self) -> float:
-        """Return by how much the wall clock was set since the start; less than `JUMP` is left out."""
+        """Return by how much the wall clock was set since the start; less than `JUMP` is none."""
         drift = self._wall() - self()
         if abs(drift - self._drift) >= JUMP:
             log.warning(
