@@ -171,7 +171,7 @@ def numbers(kind: type[Any], what: str, most: float = math.inf) -> Callable[[str
             values = [kind(entry) for entry in entries]
         except ValueError:
             values = [math.nan]
-        if not all(0 < value <= most for value in values):
+        if not all(0 < value <= most and value < math.inf for value in values):
             raise InputError("", f"expected {what} with commas between", text)
         return tuple(dict.fromkeys(values))
 

@@ -143,6 +143,9 @@ def code_files(policy: type) -> list[dict[str, Any]]:
 
 def _file_of(module: str) -> Path | None:
     """Return the source file of a module that may not be imported yet; None if none is found."""
+    if (known := sys.modules.get(module)) is not None:
+        loaded = getattr(known, "__file__", None)  # a module of Python itself has none
+        return None if loaded is None else Path(loaded)
     with _import_path(Path.cwd()):
         try:
             spec = importlib.util.find_spec(module)

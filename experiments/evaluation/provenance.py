@@ -111,8 +111,8 @@ class Recipe:
         now = {str(one["of"]): one for one in files}
         for name in {**before, **now}:
             both = [part[name] for part in (before, now) if name in part]
-            expected, got = (str(one.get("sha256"))[:16] for one in (both[0], both[-1]))
-            how = f"has changed since: expected sha256 {expected}, got {got}"
+            expected, got = (str(one.get("sha256")) for one in (both[0], both[-1]))
+            how = f"has changed since: expected sha256 {expected[:16]}, got {got[:16]}"
             if len(both) == 1:
                 how = "is not there any more" if name in before else "was not part of the run"
             if len(both) == 1 or expected != got:

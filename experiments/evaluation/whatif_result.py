@@ -117,6 +117,8 @@ class WhatIf:
         settings = entry(data, "settings", list_of(partial(_setting, owners=len(owners))))
         if not settings:
             raise InputError("settings", "expected at least one")
+        if not settings[0].policies:  # Ctrl-C may have come before the others
+            raise InputError("settings[0].policies", "expected at least one")
         _shaped(data, {name: reader for name, reader in ABOUT.items() if name in data})
         fields = ("kind", "settings", "owners")
         about = {name: value for name, value in data.items() if name not in fields}
@@ -132,8 +134,6 @@ def _setting(data: Any, owners: int) -> Setting:
         **{"machines": list_of(count), "policies": object_of(partial(_row, shape=row))},
     }
     setting = Setting(**{name: entry(data, name, reader) for name, reader in shape.items()})
-    if not setting.policies:
-        raise InputError("policies", "expected at least one")
     with located_at(f"policies.{RECORDED}"):
         entry(setting.policies.get(RECORDED, {"peak": 0}), "peak", real)
     return setting

@@ -195,7 +195,7 @@ def pool_times(jobs: Sequence[tuple[float, float]], workers: int, loss: float = 
     # work more. With n jobs for each worker, more than one, each runs at 1 / (n (1 + loss (n - 1)))
     # of its speed.
     times = [0.0] * len(jobs)
-    now = served = 0.0  # each: work that a job got that has been there from the beginning
+    now = served = 0.0  # served: work that a job got that has been there from the beginning
     running: list[tuple[float, int]] = []
     for number, (arrival, work) in enumerate([*jobs, (math.inf, 0.0)]):
         while running:

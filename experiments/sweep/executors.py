@@ -190,8 +190,8 @@ class Local:
 def _parallel(
     jobs: int, cells: Sequence[Cell], started: list[Cell]
 ) -> Generator[tuple[Cell, CellResult]]:
-    # no more than there is work for: joblib would start them all
     """Run cells in `jobs` workers; yield each with its record; `started` gets those begun."""
+    # no more than there is work for: joblib would start them all
     workers = min(joblib.cpu_count() if jobs == -1 else jobs, len(cells))
 
     def calls() -> Iterator[object]:

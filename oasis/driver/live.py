@@ -43,7 +43,7 @@ from oasis.scheduling.policy import Planner, Policy
 from oasis.scheduling.policy_check import check_policy, in_words, parameters_of
 from oasis.scheduling.site import site_of
 
-SNAPSHOT = "oasis-live-scheduler 2"
+SNAPSHOT = "oasis-live-scheduler 3"
 ENTRY = frozenset(("event", "arguments", "number", "rounds", "answer"))  # of the journal
 OWN = ("_turn", "_process", "_journal", "_lock")  # of a scheduler, not of its copy
 INTERRUPTED = "a call was interrupted; reopen the journal"

@@ -220,7 +220,9 @@ def _shrink(target: Target, stuck: frozenset[str], steps: Steps, edited: bool) -
     # Pods that work without the new ones go on. Otherwise the whole
     # gang goes: a part of it would hold its nodes and do nothing.
     least, needed = target.spec.min_workers, target.spec.job.ps_needed
-    keeps = withdrawn and working_gang(target.wanted, target.pods, least, needed)
+    running = working_gang(target.wanted, target.pods, least, lambda _: 0)
+    served = working_gang(target.wanted, target.pods, least, needed)
+    keeps = bool(running) and running == served
     # Workers go first: without their parameter servers they could not exchange a gradient.
     for name, pod in sorted(target.pods.items(), key=lambda item: (_task(item[1]), item[0])):
         if p.is_ending(pod):

@@ -122,7 +122,11 @@ class Text(Kind):
     def check(self, value: Any, path: str) -> str:
         if self.empty and value == "":
             return ""
-        return choice(value, self.choices, path) if self.choices else text(value, path)
+        if self.choices:
+            return choice(value, filter(None, self.choices), path)
+        if self.empty and not isinstance(value, str):
+            raise InstanceError(path, "expected text", value)
+        return text(value, path)
 
     def body(self) -> Schema:
         return {"type": "string", "minLength": 1}

@@ -128,8 +128,9 @@ def _record(name: str, facts: Mapping[str, Any], *bases: type) -> Any:
         default = EMPTY.get(fact["kind"], fact.get("default", MISSING))
         default = None if fact.get("optional") else default
         fields.append((each, Any, entry(KINDS[fact["kind"]], fact["doc"], default)))
-    checked = {} if bases else {"__post_init__": check}
-    return make_dataclass(name, fields, bases=bases, namespace=checked, frozen=True, slots=True)
+    space: dict[str, Any] = {} if bases else {"__post_init__": check}
+    space["__module__"] = __name__  # or it could not be pickled
+    return make_dataclass(name, fields, bases=bases, namespace=space, frozen=True, slots=True)
 
 
 IN_A_FORM = {

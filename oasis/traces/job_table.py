@@ -19,7 +19,7 @@ from oasis.model.job import GBIT_PER_MB, Job
 from oasis.model.records import Flag, Number, Text, Whole, check
 from oasis.model.resources import BANDWIDTH
 from oasis.model.rounding import FloatArray, IntArray
-from oasis.model.summary import Facts, Summarised
+from oasis.model.summary import Facts, Summarised, how_many
 from oasis.model.utility import UtilityColumns
 from oasis.model.validation import LARGEST_COUNT
 from oasis.traces.plain_job import FACTS, PlainJob
@@ -174,10 +174,9 @@ class PlainTrace(Summarised):
     @property
     def gpu_notes(self) -> list[str]:
         """Return notes on how many jobs use parts of GPUs, and how many name a GPU model."""
-        asking = (self.frame["model"] != "").sum()
         model = "jobs that ask for a model of GPU, which is not respected: all GPUs count alike"
         part = "jobs with a part of a GPU, which count with the next whole number"
-        counts = {model: asking, part: self.shares}
+        counts = {model: (self.frame["model"] != "").sum(), part: self.shares}
         return [f"{text}: {count}" for text, count in counts.items() if count]
 
     def summary(self) -> tuple[str, Facts]:
@@ -195,13 +194,16 @@ class PlainTrace(Summarised):
         """Drop jobs without the labels in `options`, and those on parts of GPUs as `parts` says."""
         every = self.frame
         for name in LABELS:
-            label = getattr(options, name, "")
-            if label and len(every):
+            if (label := getattr(options, name, "")) and len(every):
                 if name not in every:
                     raise InstanceError(name, "expected a file with a column of it", label)
                 check_choice(name, label, every[name].unique())
                 self.keep(name, self.frame[name] == label, f"by {name} ({label})")
                 self.running = self.running[self.running[name] == label]
+        if held := len(self.running):
+            on = f"{held}, on {how_many(int(self.running['gpus'].sum()), 'GPU')}"
+            note = f"jobs that had begun and not ended: {on}, held to the end of the trace"
+            self.notes = [*self.notes, note]
         if options.parts != "whole" and self.shares:
             self.keep("parts", ~self.frame["is_share"], f"by parts ({options.parts})")
 
@@ -499,10 +501,10 @@ def fit_machines(
     )
 
 
-def without(cluster: Cluster, gpus: int) -> Cluster:
+def without(cluster: Cluster, gpus: float) -> Cluster:
     """Return `cluster` less `gpus` GPUs of its last machines, with their CPUs and memory."""
     remaining: list[Server] = []
-    missing = float(gpus)
+    missing = gpus
     for group in reversed(cluster.worker_servers):
         size = group.capacity[RESOURCES[0]]
         lost = min(missing, size * group.count)
@@ -514,8 +516,8 @@ def without(cluster: Cluster, gpus: int) -> Cluster:
         if whole:
             remaining.insert(0, replace(group, count=int(whole)))
     if not remaining:
-        expected = f"expected machines with more than the {gpus} GPUs that running jobs hold"
-        raise InstanceError("worker_servers", expected, gpus - missing)
+        expected = f"expected machines with more than the {gpus:g} GPUs that running jobs hold"
+        raise InstanceError("worker_servers", f"{expected}, got {gpus - missing:g}")
     return replace(cluster, worker_servers=tuple(remaining))
 
 
@@ -550,8 +552,7 @@ def last_slot(frame: Frame, jobs: Sequence[Job], options: TraceOptions) -> int:
 
 
 def _workers(frame: Frame, jobs: Sequence[Job]) -> IntArray:
-    counts: IntArray = np.minimum(frame["workers"].to_numpy(), [job.chunks for job in jobs])
-    return counts
+    return np.asarray(np.minimum(frame["workers"].to_numpy(), [job.chunks for job in jobs]))
 
 
 def _fitting_tasks(demand: Mapping[str, float], capacity: Mapping[str, float], sizes: Any) -> int:

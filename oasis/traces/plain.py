@@ -17,8 +17,6 @@ from oasis.traces.plain_job import FACTS
 from oasis.traces.slurm import SLURM
 from oasis.traces.table import TraceSource, csv_cells, read_source
 
-# --- the registry ---------------------------------------------------------------------------------
-
 # Those with readers of their own; the others are tables, of which formats.toml says everything.
 OWN = {trace.name: trace for trace in (PLAIN, SLURM, *readers.OWN)}
 FORMATS: Mapping[str, JobTrace] = {
@@ -181,7 +179,9 @@ def read_instance(
     if (nodes is None) != (trace.nodes is None):
         expected = f"expected {readers.NODES_LOOK} beside its pods, and there alone"
         raise InstanceError("nodes", expected)
-    return trace.imported(path, options or trace.options(), None, nodes)[0]
+    options = options or trace.options()
+    lacks = options.worker_servers != trace.options().worker_servers  # then they are the user's
+    return trace.imported(path, options, None, nodes, lacks=lacks)[0]
 
 
 def kind_of_trace(lines: list[str], document: Any) -> FileKind | None:

@@ -105,6 +105,8 @@ class JobTrace:
         options: Any,
         fixed: Collection[str] | None = None,
         nodes: str | os.PathLike[str] | None = None,
+        *,
+        lacks: bool = True,  # the GPUs of jobs that still run
     ) -> tuple[Instance, PlainTrace, Any]:
         """Build an instance; return it, trace, options: if not `fixed`, these fit the trace."""
         source = table.read_source(path)
@@ -115,30 +117,32 @@ class JobTrace:
         noun = "jobs" if self.nodes is None else "pods"
         machines = None if self.nodes is None else self.nodes(nodes, options)
         files, rows = {noun: source.name}, {noun: len(trace.frame)}
-        malformed, notes = {noun: trace.malformed}, {noun: [*trace.notes]}
         trace.choose(options)
+        malformed, notes = {noun: trace.malformed}, {noun: [*trace.notes]}
         if machines is None:
             trace.frame = options.sized(trace.frame)
             notes[noun] += trace.gpu_notes
         if trace.frame["utility"].notna().any():
-            drawn = f"utilities are drawn with seed {options.seed}, not those of the table"
-            notes[noun].append(drawn)
+            notes[noun].append(
+                f"utilities are drawn with seed {options.seed}, not those of the table"
+            )
         options = trace.window(options, fixed)
         jobs, slot = job_table.jobs_of(trace.frame, options), options.slot_seconds
         if fixed is not None:
             fit = job_table.fit_machines if machines is None else machines.fit
             options = fit(options, trace.frame, jobs, fixed)
         cluster = options.cluster() if machines is None else machines.cluster(options)
-        begun = trace.running["started"] < options.horizon * slot
-        if held := int(trace.running["gpus"][begun].sum()):
-            is_given = fixed is None or "worker_servers" in fixed
-            cluster = job_table.without(cluster, held) if is_given else cluster
-            rule = "the machines lack at all times" if is_given else "are beside the machines"
-            notes[noun].append(f"GPUs of jobs that still run, which {rule}: {held}")
+        begun = trace.running[trace.running["started"] < options.horizon * slot]
+        # Nodes are given out in parts of GPUs, as their pods record them.
+        if held := (begun["gpus"] if machines is None else begun["gpu"] * begun["workers"]).sum():
+            cluster = job_table.without(cluster, held) if lacks else cluster
+            rule = "the machines lack at all times" if lacks else "are beside the machines"
+            notes[noun].append(f"GPUs of jobs that still run, which {rule}: {held:g}")
         if machines is not None:
             files["nodes"], rows["nodes"] = machines.rows.name, len(machines.frame)
             malformed["nodes"] = machines.rows.malformed
-            notes |= machines.notes(trace.frame, cluster)
+            for name, texts in machines.notes(trace.frame, cluster).items():
+                notes[name] = notes.get(name, []) + texts
         late = sum(j.arrival + j.shortest_duration(slot) > options.horizon for j in jobs)
         metadata = {
             **{"generator": f"oasis.traces.{self.name}", "version": __version__},
@@ -374,9 +378,6 @@ def read_table(form: JobTrace, source: TraceSource, options: Any) -> PlainTrace:
     names = ["submitted", "started", "ended"]
     # As far as the trace tells, it ends with the last time in it.
     running["ended"] = np.fmax(*(every[names].max(axis=None) for every in (jobs, running)))
-    gpus = running["gpus"].sum()
-    remark = f"{len(running)}, on {gpus} GPUs, held to the end of the trace"
-    rows.note("jobs that had begun and not ended", remark if gpus else "")
     twice = "in the hour that clocks repeat in autumn, read as the first of the two"
     rows.note(f"times of {reader.clock.zone} {twice}", reader.clock.repeated)
     return PlainTrace(jobs, rows.malformed, rows.notes, reader.clock, running=running)

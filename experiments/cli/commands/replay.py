@@ -14,7 +14,7 @@ from experiments.cli import options as flags
 from experiments.cli.progress import counter
 from experiments.cli.results import Delivery, deliver_comparison
 from experiments.evaluation.comparison import PLAIN, replay_each
-from experiments.evaluation.machines import machine_list, machines_text
+from experiments.evaluation.machines import MOST_MACHINES, machine_list, machines_text
 from experiments.evaluation.options import Option, options_of
 from experiments.evaluation.policies import LINE
 from experiments.evaluation.provenance import file_reference
@@ -69,7 +69,7 @@ TraceFormat = Annotated[
     f"How to read TRACE: {', '.join(FORMATS)}. [default: what it looks like]",
     {
         "autocompletion": flags.among(FORMATS),
-        "callback": lambda name: name and choice(name, FORMATS, "--format"),
+        "callback": lambda name: name if name is None else choice(name, FORMATS, "--format"),
         "rich_help_panel": flags.READING_PANEL,
     },
 ]
@@ -118,7 +118,7 @@ def command(
     file: TraceFile,
     format: TraceFormat = None,
     machines: Annotated[str | None, MACHINES_HELP.format("8x8"), {"metavar": MACHINES}] = None,
-    servers: Annotated[int, "Number of servers.", flags.COUNT] = 8,
+    servers: Annotated[int, "Number of servers.", flags.COUNT | {"max": MOST_MACHINES}] = 8,
     gpus_per_server: Annotated[int, "GPUs of each server.", flags.COUNT] = 8,
     placement: Placement = "pooled",
     policies: Policies = "fifo,srtf,las",

@@ -16,6 +16,7 @@ from experiments.cli import console, files, options
 from experiments.cli.commands import replay
 from experiments.cli.commands.sweep import engine_of, sweep_progress
 from experiments.cli.exit_codes import DONE, FAILED_CELLS, LIMIT
+from experiments.cli.results import NOT_AGAIN as RESULT_ONLY
 from experiments.cli.results import again, deliver, drawing, write_page
 from experiments.evaluation import whatif_result as texts
 from experiments.evaluation.comparison import CHOSEN, PLAIN, left_out_note
@@ -44,7 +45,7 @@ LONG = 20.0  # seconds that are said beforehand
 KEPT = {"rich_help_panel": "What is kept"}
 TITLE = "Which scheduler would serve these jobs best?"
 # Of no use to whoever wants the same result.
-NOT_AGAIN = ("as_json", "into", "processes", "engine", "scheduler", "table")
+NOT_AGAIN = (*RESULT_ONLY, "into", "processes", "engine", "scheduler", "table")
 
 
 def _csv_files(prefix: Path) -> tuple[Path, Path]:
@@ -94,7 +95,12 @@ class Asked:
         f"What jobs are worth: {', '.join(UTILITIES)}; given: by the columns worth and "
         "deadline of a table (--map); drawn: the sigmoids that `oasis import` draws. [default: "
         "given, where the table has such a column]",
-        ASKED | {"callback": lambda name: name and choice(name, UTILITIES, "--utilities")},
+        ASKED
+        | {
+            "callback": lambda name: (
+                name if name is None else choice(name, UTILITIES, "--utilities")
+            )
+        },
     ] = None
 
 

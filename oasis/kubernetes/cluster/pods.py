@@ -262,10 +262,12 @@ def claims_of(seen: Mapping[str, Iterable[Object]]) -> dict[Claim, str]:
     for kind, item in job_items(seen):
         meta, name = item["metadata"], kind.name if kind else names.KIND
         if name in (JOBSET.name, TRAINJOB.name):
-            claims[JOBSET.name, meta["namespace"], meta["name"]] = meta["uid"]
+            mark = JOBSET.name, meta["namespace"], meta["name"]
+            # A JobSet that runs keeps its pods when a TrainJob of its name comes.
+            claims[mark] = claims.get(mark, meta["uid"]) if kind is TRAINJOB else meta["uid"]
         else:
-            mark = meta["name"] if kind is WORKLOAD else meta["uid"]
-            claims[name, meta["namespace"], mark] = meta["uid"]
+            owner = meta["name"] if kind is WORKLOAD else meta["uid"]
+            claims[name, meta["namespace"], owner] = meta["uid"]
     return claims
 
 

@@ -57,7 +57,7 @@ log = logging.getLogger("oasis.kubernetes")
 
 Seen = Mapping[str, list[Any]]
 Live = Mapping[str, Entry[JobSpec]]  # by uid
-FORMAT = 7  # of the checkpoint
+FORMAT = 8  # of the checkpoint
 SHOWN_SLOTS = 5  # of the plan in the status of a job
 LITTLE = 1e-6  # worker-slots that are nothing but rounding
 

@@ -69,6 +69,11 @@ def parse_window(item: Mapping[str, Any]) -> CapacityWindow:
         spec = checked(schema_of(WINDOW_KIND)["spec"], item.get("spec") or {})
         nodes, labels = tuple(spec.get("nodes", ())), spec.get("nodeSelector", {})
         begin, end = _time(spec["begin"], "begin"), _time(spec["end"], "end")
+        # Where an older CRD let them pass, one would close all nodes and the other none.
+        if not (nodes or labels):
+            raise InstanceError("nodes", "expected names of nodes, or nodeSelector; none is given")
+        if end <= begin:
+            raise InstanceError("end", "expected a time after begin", spec["end"])
         name, notice = item["metadata"]["name"], spec.get("noticeSeconds")
         return CapacityWindow(name, begin, end, "repeat" in spec, nodes, labels, notice)
 

@@ -189,7 +189,14 @@ def _noted_status(written: str, job: str) -> dict[str, Any]:
 
 def controller_of(item: Object, kind: ExistingKind | None) -> str | None:
     """Return the controller of a job as namespace/name; None if no controller has taken it."""
-    return status_of(item, kind).get("controller")
+    status: Any = item.get("status") if kind is None else None
+    if kind is not None:  # of another version, the rest of the status may be in another form
+        try:
+            status = json.loads((item["metadata"].get("annotations") or {}).get(names.STATUS, ""))
+        except (ValueError, RecursionError):
+            return None
+    name = status.get("controller") if isinstance(status, Mapping) else None
+    return name if isinstance(name, str) else None
 
 
 def without_others(

@@ -173,6 +173,8 @@ def _in_one_form(
     minimum, initial, maximum = workers["minimum"], workers.get("initial"), workers["maximum"]
     if minimum > maximum:
         raise InstanceError("workers.minimum", f"expected at most maximum ({maximum})", minimum)
+    if initial is not None and not minimum <= initial <= maximum:  # of a file, too
+        raise InstanceError("workers.initial", f"expected {minimum}..{maximum}", initial)
     network = PodNetwork(**spec["network"]) if "network" in spec else None
     decided = DECIDED if network is None else (*DECIDED, "hostname", "subdomain")
     templates = {TaskGroup.WORKER: (workers.get("template"), "workers.template")}

@@ -316,7 +316,7 @@ def test_bounds_for_other_resources_are_refused() -> None:
 def test_another_file_is_no_saved_scheduler(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text("hello")
-    with pytest.raises(OasisError, match="expected 'oasis-live-scheduler 2'"):
+    with pytest.raises(OasisError, match="expected 'oasis-live-scheduler 3'"):
         LiveScheduler.load(path)
 
 

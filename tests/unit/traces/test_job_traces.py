@@ -224,14 +224,24 @@ def test_gpus_of_jobs_that_still_run_are_not_free_in_an_instance(
     options = PlainOptions(start="first", min_gpus=1, **window, **machines)
     if sizes is None:
         with pytest.raises(InstanceError, match=told):
-            PLAIN.imported(path, options, fixed)
+            PLAIN.imported(path, options, fixed, lacks=True)
         return
     fixed = fixed if fixed is None else {"gpus_per_server", *window, *fixed}
-    instance, _, _ = PLAIN.imported(path, options, fixed)
+    instance, _, _ = PLAIN.imported(path, options, fixed, lacks="lack" in told)
     cluster = instance.cluster
     assert cluster.worker_capacity[:, 0].tolist() == sizes
     assert cluster.worker_capacity[-1, 1] == sizes[-1] * options.cpus_per_gpu
     assert any(told in note for note in instance.metadata["notes"]["jobs"])
+
+
+def test_default_machines_are_beside_those_that_others_hold(tmp_path: Path) -> None:
+    path = tmp_path / "jobs.csv"
+    path.write_text(HELD_ROWS, encoding="utf-8")
+    options = PlainOptions(slot_seconds=600.0, horizon=24, min_duration=1.0, min_gpus=1)
+    instance = read_instance(path, options)
+    assert len(instance.cluster.worker_ids) == options.worker_servers
+    (note,) = (n for n in instance.metadata["notes"]["jobs"] if "still run" in n)
+    assert note == "GPUs of jobs that still run, which are beside the machines: 12"
 
 
 def test_elastic_jobs_do_the_recorded_work(tmp_path: Path) -> None:

@@ -50,6 +50,17 @@ def test_pods_become_jobs_with_their_own_demands(tmp_path):
     assert (half.chunks, two.chunks) == (4, 8)
 
 
+def test_shares_of_gpus_that_running_pods_hold_are_taken_from_the_nodes(tmp_path):
+    running = [f"r{k},1000,1000,1,250,,BE,Running,1000,,4600" for k in range(3)]
+    every = imported(tmp_path, worker_servers=3)
+    instance = imported(tmp_path, [*PODS, *running], worker_servers=3)
+    before, after = (one.cluster.worker_capacity[:, 0].sum() for one in (every, instance))
+    assert before - after == 0.75
+    told = instance.metadata["notes"]["pods"]
+    assert "jobs that had begun and not ended: 3, on 3 GPUs, held to the end of the trace" in told
+    assert "GPUs of jobs that still run, which the machines lack at all times: 0.75" in told
+
+
 def test_work_counts_from_scheduling_not_from_creation(tmp_path):
     jobs = imported(tmp_path).jobs
     assert jobs[0].work(3600.0) == -(-(15000 - 4600) // 3600)
