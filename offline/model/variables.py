@@ -76,7 +76,8 @@ def variables_of(
     are_merged: bool = False,
     budget: Budget = NO_LIMIT,
 ) -> JobVariables | None:
-    """Make variables (11)-(13) of a form; `are_merged`: one server a group. None if worthless."""
+    """Make (11)-(13) of a form from its arrival on (9)(10); None if worthless."""
+    # `are_merged`: one server stands for each group of equal ones.
     index = arrays.forms_of[owner][form]
     job = arrays.forms[index]
     rooms = [group.units(index, job.chunks) for group in (arrays.worker, arrays.ps)]
