@@ -171,7 +171,8 @@ def report(
     _, clock = cluster.memory_of(objects, of.namespace, of.one)
     within = cluster.namespaces_of(spaces)
     resources, seeing = cluster.resources_of(gpu), within or (None,)
-    reach = Reach(objects, clock, resources, machines, within or (jobs,), seeing)
+    spaces_read = seeing if jobs is None else (jobs,)
+    reach = Reach(objects, clock, resources, machines, spaces_read, seeing)
     now, seen = time.time(), reach.seen()
     mine, _ = cluster.of_controller(job_items(seen), of.namespace, of.one)
     begin = time_text(now - since)  # as the API server writes it
