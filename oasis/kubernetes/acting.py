@@ -220,6 +220,7 @@ def _shrink(target: Target, stuck: frozenset[str], steps: Steps, edited: bool) -
     # Pods that work without the new ones go on. Otherwise the whole
     # gang goes: a part of it would hold its nodes and do nothing.
     least, needed = target.spec.min_workers, target.spec.job.ps_needed
+    # All that run must be served: as if none needed a server, and as they do.
     running = working_gang(target.wanted, target.pods, least, lambda _: 0)
     served = working_gang(target.wanted, target.pods, least, needed)
     keeps = bool(running) and running == served

@@ -108,7 +108,7 @@ class JobTrace:
         *,
         lacks: bool = True,  # the GPUs of jobs that still run
     ) -> tuple[Instance, PlainTrace, Any]:
-        """Build an instance; return it, trace, options: if not `fixed`, these fit the trace."""
+        """Return instance, trace, options; with `fixed`, all but these are chosen to fit."""
         source = table.read_source(path)
         if self.nodes is not None:
             with located_at(source=path):  # of two files, the error names the wrong one

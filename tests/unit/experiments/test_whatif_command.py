@@ -348,6 +348,9 @@ def test_pictures_and_section_of_a_result_of_one_policy(run: Run, trace: Path) -
     assert loads_figure(found).axes
     with pytest.raises(InputError, match="settings"):
         WhatIf.from_dict(document | {"settings": []})
+    first, second = document["settings"]
+    interrupted = document | {"settings": [first, second | {"policies": {}}]}
+    assert WhatIf.from_dict(interrupted).to_dict() == interrupted
 
 
 def test_utilities_of_the_table_are_added_and_bounded(run: Run, tmp_path: Path) -> None:

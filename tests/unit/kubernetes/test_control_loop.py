@@ -195,6 +195,11 @@ def test_an_annotation_that_makes_no_sense_names_no_controller(status: str) -> N
     assert version_of(noted(status), JOB) == version_of(noted("{}"), JOB)
 
 
+def test_a_job_stays_that_of_its_controller_whatever_else_its_status_says() -> None:
+    status = json.dumps({"controller": TWO, "phase": "Odd", "workers": -1, "ofALaterVersion": 1})
+    assert controller_of(noted(status), JOB) == TWO
+
+
 def test_another_controller_is_named_once_for_each_job(caplog: pytest.LogCaptureFixture) -> None:
     made = controller(namespace="one")
     made.stores[names.PLURAL].replace([of(TWO)], 9)

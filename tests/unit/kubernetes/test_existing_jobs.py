@@ -175,6 +175,14 @@ def test_what_a_jobset_or_trainjob_makes_is_part_of_it_whatever_its_labels(
     assert claimed(found, claims_of(seen)) == "u"
 
 
+def test_a_jobset_keeps_its_pods_when_a_trainjob_of_its_name_comes() -> None:
+    running, late = jobset(), made({"runtimeRef": {"name": "torch"}})
+    late["metadata"] |= {"name": running["metadata"]["name"], "uid": "late"}
+    claims = claims_of({"jobsets": [running], "trainjobs": [late]})
+    mark = JOBSET.name, running["metadata"]["namespace"], running["metadata"]["name"]
+    assert claims[mark] == running["metadata"]["uid"]
+
+
 def test_what_has_succeeded_is_not_waited_for() -> None:
     pods = {p["metadata"]["name"]: p for p in (pod("a", "n0", "Succeeded"), pod("b", "n0"))}
     wanted = matched(read(batch_job(2)), batch_job(2), Allocation(((0, 2),)), PLACES, pods)

@@ -14,6 +14,8 @@ import yaml
 
 import oasis
 from oasis.kubernetes import names
+from oasis.kubernetes.acting import Delete, Target, reconcile
+from oasis.kubernetes.cluster.pods import WantedPod
 from oasis.kubernetes.control.windows import parse_window
 from oasis.kubernetes.names import BANDWIDTH, KIND
 from oasis.kubernetes.objects.conditions import read_status
@@ -29,7 +31,7 @@ from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES, quantity, req
 from oasis.kubernetes.objects.schema import PHASES, checked_template, schema_of
 from oasis.kubernetes.objects.utility_class import parse_class
 from oasis.model.errors import InstanceError
-from oasis.model.groups import GROUPS
+from oasis.model.groups import GROUPS, TaskGroup
 from tests.kubernetes.instance_objects import job_object, node_objects, written
 from tests.unit.kubernetes.played import CLOCK, merged, utility_class, window
 from tests.unit.kubernetes.test_existing_jobs import batch_job, jobset, read
@@ -81,6 +83,35 @@ def test_the_bases_make_sense() -> None:
     parse_class(utility_class())
     read(batch_job(), JOB)
     read(jobset(SERVERS="s"), JOBSET)
+
+
+# -- gangs that lack parameter servers -------------------------------------------------------------
+
+
+def process(name: str, task: TaskGroup, *, works: bool) -> dict[str, Any]:
+    ready = [{"type": "Ready", "status": "True"}]
+    status = {"phase": "Running", "conditions": ready} if works else {"phase": "Pending"}
+    meta = {"name": name, "namespace": "ns", "uid": name, "labels": {names.TASK: task.value}}
+    return {"metadata": meta, "spec": {}, "status": status}
+
+
+@pytest.mark.parametrize(("workers", "gone"), [(4, 6), (2, 1)])
+def test_a_gang_whose_workers_are_not_all_served_is_withdrawn_whole(
+    workers: int, gone: int
+) -> None:
+    job = {"metadata": META, "spec": deepcopy(ROWS["base"])}
+    containers = job["spec"]["parameterServers"]["template"]["spec"]["containers"]
+    containers[0]["resources"]["requests"][BANDWIDTH] = "2G"
+    spec = parse_job(job, CLOCK, DEFAULT_RESOURCES)
+    servers = [("s0", True), ("s1", False)]  # the second one is stuck
+    wanted = [WantedPod(f"w{k}", TaskGroup.WORKER, "n", "n") for k in range(workers)]
+    wanted += [WantedPod(name, TaskGroup.PS, "n", "n") for name, _ in servers]
+    pods = {f"w{k}": process(f"w{k}", TaskGroup.WORKER, works=True) for k in range(workers)}
+    pods |= {name: process(name, TaskGroup.PS, works=works) for name, works in servers}
+    assert [spec.job.ps_needed(count) for count in (2, 4)] == [1, 2]
+    target = Target(spec, tuple(wanted), "plan", pods, 1)
+    steps = reconcile([target], [], {}, frozenset({"s1"}))
+    assert sum(isinstance(action, Delete) for action in steps.actions) == gone
 
 
 # -- utilities, work, amounts ----------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import pickle
 from pathlib import Path
 
 import jsonschema
@@ -11,12 +12,19 @@ from hypothesis import strategies as st
 
 from baselines import FIFO
 from oasis import InstanceError
-from oasis.simulator.elastic import elastic_from_dict, elastic_schema
+from oasis.simulator.elastic import (
+    FormEntry,
+    MachineEntry,
+    ServerShare,
+    elastic_from_dict,
+    elastic_schema,
+)
 from oasis.simulator.run import replay
 from oasis.simulator.speed import Linear
 from tests.unit.model.test_schema import JSON, places, with_change
 
 EXAMPLE = Path(__file__).parents[3] / "docs" / "examples" / "elastic.json"
+ENTRIES = (MachineEntry, ServerShare, FormEntry)
 SMALL = {
     "format": "oasis-elastic-workload",
     "version": 1,
@@ -297,3 +305,7 @@ def test_it_refuses_nothing_that_the_reader_takes(path, value):
     if not VALIDATOR.is_valid(data):
         with pytest.raises(InstanceError):
             elastic_from_dict(data)
+
+
+def test_classes_of_entries_can_be_pickled() -> None:
+    assert pickle.loads(pickle.dumps(ENTRIES)) == ENTRIES
