@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import oasis
-from oasis.certify.verify import MANY, minibatch_slots, suspects, verify_schedule
+from oasis.certify.verify import MANY, suspects, verify_schedule
 from oasis.model.errors import VerificationError
 from oasis.model.instance import Instance, Job
 from oasis.model.rounding import TOLERANCE
@@ -24,9 +24,6 @@ def _jobs(instance: Instance) -> dict[str, Job]:
 
 def _valid(instance: Instance) -> dict[str, Schedule]:
     return dict(oasis.simulate(instance, oasis.OASiS.from_instance(instance)).schedules)
-
-
-JOBS, VALID = _jobs(INSTANCE), _valid(INSTANCE)
 
 
 def _refused(instance: Instance, schedules: dict[str, Schedule]) -> list[str]:
@@ -73,55 +70,41 @@ def _refused_in_all(instance: Instance, rounds: int, seed: int) -> int:
     return found
 
 
-def test_exactly_those_that_the_single_check_refuses_are_suspects() -> None:
-    assert _refused_in_all(INSTANCE, 400, seed=5) > 200
+TINY = [tiny_instance(seeded(seed)) for seed in range(60)]
+WIDE = [replace(job, min_workers=min(4, job.chunks)) for job in INSTANCE.jobs]
 
 
-def test_so_it_is_with_jobs_that_need_no_parameter_server_or_parts_of_one() -> None:
-    """Small instances, whose jobs differ in that."""
-    instances = [tiny_instance(seeded(seed)) for seed in range(60)]
-    shares = [job.ps_per_worker for instance in instances for job in instance.jobs]
-    assert 0.0 in shares
-    assert any(share % 1.0 for share in shares)
-    assert sum(_refused_in_all(instance, 20, seed=1) for instance in instances) > 200
-
-
-def test_so_it_is_with_a_minimum_of_workers() -> None:
-    wide = [replace(job, min_workers=min(4, job.chunks)) for job in INSTANCE.jobs]
-    instance = replace(INSTANCE, jobs=tuple(wide))
-    assert _refused_in_all(instance, 200, seed=5) > 100
-    assert suspects(instance, _jobs(instance), VALID) == _refused(instance, VALID)
+@pytest.mark.parametrize(
+    ("instances", "rounds", "least"),
+    [
+        ([INSTANCE], 400, 200),
+        (TINY, 20, 200),  # some jobs need no parameter server, or a part of one
+        ([replace(INSTANCE, jobs=tuple(WIDE))], 200, 100),
+    ],
+    ids=["one", "tiny", "wide"],
+)
+def test_exactly_those_that_the_single_check_refuses_are_suspects(
+    instances: list[Instance], rounds: int, least: int
+) -> None:
+    assert sum(_refused_in_all(instance, rounds, seed=5) for instance in instances) > least
 
 
 @pytest.mark.parametrize("part", [-2.0, -1.0, -0.5, 0.5, 0.999, 1.001, 2.0])
 def test_work_that_rounding_forgives_is_forgiven_alike(part: float) -> None:
     """Three worker-slots are done; there are more or fewer to do by part of the tolerance."""
-    job = replace(
-        INSTANCE.jobs[0],
-        epochs=1,
-        chunks=3,
-        minibatches=1,
-        minibatch_time=1.0 + part * TOLERANCE,
-        gradient_mb=0.0,
-    )
+    work = {"epochs": 1, "chunks": 3, "minibatches": 1, "gradient_mb": 0.0}
+    job = replace(INSTANCE.jobs[0], **work, minibatch_time=1.0 + part * TOLERANCE)
     instance = replace(INSTANCE, jobs=(job,))
-    slots = [[job.arrival, 0, 3]]
-    schedule = Schedule(job.id, slots, [[job.arrival, 0, int(job.ps_needed(3))]])
+    at = job.arrival
+    schedule = Schedule(job.id, [[at, 0, 3]], [[at, 0, int(job.ps_needed(3))]])
     refused = _refused(instance, {job.id: schedule})
     assert suspects(instance, {job.id: job}, {job.id: schedule}) == refused
     assert bool(refused) == (part > 1.0)
 
 
 def test_a_schedule_without_rows_and_one_with_enormous_counts_are_suspects() -> None:
-    name = next(iter(VALID))
-    nothing = np.zeros((0, 3), dtype=np.int64)
-    assert suspects(INSTANCE, JOBS, {name: Schedule(name, nothing, nothing)}) == [name]
-    rows = np.array(VALID[name].workers)
+    name, schedule = next(iter(_valid(INSTANCE).items()))
+    rows = np.array(schedule.workers)
     rows[0, 2] = MANY + 1
-    assert suspects(INSTANCE, JOBS, {name: Schedule(name, rows, VALID[name].ps)}) == [name]
-
-
-def test_a_mini_batch_takes_its_training_and_its_transfers() -> None:
-    job = INSTANCE.jobs[0]
-    expected = job.minibatch_slots(INSTANCE.slot_seconds)
-    assert minibatch_slots(INSTANCE, job) == pytest.approx(expected, rel=1e-12)
+    for wrong in (Schedule(name, [], []), Schedule(name, rows, schedule.ps)):
+        assert suspects(INSTANCE, _jobs(INSTANCE), {name: wrong}) == [name]

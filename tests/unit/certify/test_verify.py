@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
+import re
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -53,7 +54,6 @@ def test_valid_schedules_are_worth_what_their_utilities_say() -> None:
     """a completes in slot 2 after arriving in 1, b in slot 1 after 0: one slot of delay each."""
     assert oasis.verify(INSTANCE, VALID) == 9.0 + 9.0
     assert oasis.verify(INSTANCE, {}) == 0.0
-    assert oasis.verify(INSTANCE, SimpleNamespace(schedules=VALID, objective=18.0)) == 18.0
 
 
 BROKEN = tomllib.loads(Path(__file__).with_name("broken_schedules.toml").read_text())
@@ -80,31 +80,38 @@ def test_a_slot_with_fewer_workers_than_the_minimum_is_named() -> None:
     assert oasis.verify(wide, enough) == 8.0 + 9.0
 
 
-def test_worker_capacity_is_shared_by_all_jobs() -> None:
-    """(4): three workers of a beside two of b make 5 CPUs on a server of 4."""
-    with pytest.raises(VerificationError) as caught:
-        oasis.verify(INSTANCE, with_a([[1, 1, 3], [2, 0, 1]], PS))
-    assert (caught.value.slot, caught.value.server) == (1, "w#1")
-    expected = "(4) worker capacity [slot 1, server w#1]: cpu: 5 used, capacity 4"
-    assert str(caught.value) == expected
+BIG = {"worker": {"cpu": 3.0, "bandwidth_gbps": 0.5}}
 
 
-def test_parameter_server_capacity_is_shared_by_all_jobs() -> None:
-    """(5): p1 has CPUs for one parameter server of each job, but bandwidth for one in all."""
-    with pytest.raises(VerificationError) as caught:
-        oasis.verify(INSTANCE, with_a(ps=[[1, 0, 1], [1, 1, 1], [2, 1, 1]]))
-    assert (caught.value.slot, caught.value.server) == (1, "p1")
-    expected = "bandwidth_gbps: 2 used, capacity 1"
-    assert str(caught.value) == f"(5) parameter-server capacity [slot 1, server p1]: {expected}"
-
-
-def test_capacity_of_a_single_job_counts_too() -> None:
-    big = job("a", 0, worker={"cpu": 3.0, "bandwidth_gbps": 0.5})
-    with pytest.raises(VerificationError, match=r"\(4\) .* cpu: 6 used, capacity 4"):
-        oasis.verify(
-            Instance(5, CLUSTER, (big,)),
+@pytest.mark.parametrize(
+    ("instance", "schedules", "says"),
+    [
+        # three workers of a beside two of b make 5 CPUs on a server of 4
+        (
+            INSTANCE,
+            with_a([[1, 1, 3], [2, 0, 1]], PS),
+            "(4) worker capacity [slot 1, server w#1]: cpu: 5 used, capacity 4",
+        ),
+        # p1 has CPUs for one parameter server of each job, but bandwidth for one in all
+        (
+            INSTANCE,
+            with_a(ps=[[1, 0, 1], [1, 1, 1], [2, 1, 1]]),
+            "(5) parameter-server capacity [slot 1, server p1]: bandwidth_gbps: 2 used, capacity 1",
+        ),
+        # a single job alone
+        (
+            Instance(5, CLUSTER, (job("a", 0, **BIG),)),
             {"a": Schedule("a", [[0, 0, 2], [1, 0, 2]], [[0, 0, 1], [1, 0, 1]])},
-        )
+            "(4) worker capacity [slot 0, server w#0]: cpu: 6 used, capacity 4",
+        ),
+    ],
+)
+def test_a_server_that_holds_too_much_is_named(
+    instance: Instance, schedules: dict[str, Schedule], says: str
+) -> None:
+    with pytest.raises(VerificationError) as caught:
+        oasis.verify(instance, schedules)
+    assert str(caught.value) == says
 
 
 def test_a_full_server_is_not_overfull_by_rounding() -> None:
@@ -120,21 +127,44 @@ def test_a_full_server_is_not_overfull_by_rounding() -> None:
                 oasis.verify(instance, schedules)
 
 
-def test_schedule_of_an_unknown_job_is_refused() -> None:
+def test_schedules_that_are_not_of_their_job_are_refused() -> None:
     with pytest.raises(VerificationError, match=r"\(1\) jobs \[job x\]: the instance has no such"):
         oasis.verify(INSTANCE, {"x": Schedule("x", WORKERS, PS)})
-
-
-def test_schedule_filed_under_another_job_is_refused() -> None:
     with pytest.raises(VerificationError, match=r"\(1\) jobs \[job a\]: is filed for 'b'"):
         oasis.verify(INSTANCE, {"a": VALID["b"]})
 
 
-@pytest.mark.parametrize("name", ["total_utility", "objective"])
-def test_stated_objective_must_be_the_recomputed_one(name: str) -> None:
-    result = SimpleNamespace(schedules=VALID, **{name: 18.5})
-    with pytest.raises(VerificationError, match=rf"\(1\) objective: {name} is 18.5, recomputed 18"):
-        oasis.verify(INSTANCE, result)
+EARNED = 18.0  # by VALID
+
+
+@pytest.mark.parametrize(
+    ("stated", "says"),
+    [
+        ({"objective": EARNED, "upper_bound": None}, None),
+        ({"objective": EARNED * (1 + 1e-12), "upper_bound": EARNED}, None),
+        ({"upper_bound": 1e9}, None),
+        ({"upper_bound": EARNED * (1 - 1e-9)}, None),
+        ({"upper_bound": EARNED * (1 - 1e-6)}, None),
+        ({"upper_bound": EARNED * (1 - 1e-4)}, "(1) bound: upper_bound is 17.998"),
+        ({"upper_bound": 0.0}, "(1) bound: upper_bound is 0.0, a schedule has 18.0"),
+        ({"upper_bound": -1.0}, "(1) bound: upper_bound is -1.0, a schedule has 18.0"),
+        ({"objective": 18.5}, "(1) objective: objective is 18.5, recomputed 18"),
+        ({"total_utility": 18.5}, "(1) objective: total_utility is 18.5, recomputed 18"),
+        ({"objective": EARNED * (1 + 1e-6)}, "(1) objective"),
+        ({"objective": 0.0}, "(1) objective"),
+        ({"schedules": {}, "objective": 1e-13}, None),
+        ({"schedules": {}, "objective": 1e-9}, "(1) objective"),
+    ],
+)
+def test_what_a_result_states_is_what_is_recomputed_but_for_rounding(
+    stated: dict[str, Any], says: str | None
+) -> None:
+    result = SimpleNamespace(**({"schedules": VALID} | stated))
+    if says is None:
+        assert oasis.verify(INSTANCE, result) == (EARNED if result.schedules else 0.0)
+    else:
+        with pytest.raises(VerificationError, match=f"^{re.escape(says)}"):
+            oasis.verify(INSTANCE, result)
 
 
 def test_completion_counts_from_the_last_slot_with_a_worker() -> None:
@@ -148,10 +178,39 @@ def test_runs_with_a_tampered_schedule_or_utility_are_refused() -> None:
     oasis.verify(INSTANCE, run)
     first = run.decisions[0]
     assert first.schedule is not None
-    fewer = dataclasses.replace(first.schedule, workers=first.schedule.workers[:-1])
+    fewer = replace(first.schedule, workers=first.schedule.workers[:-1])
     for broken in (
-        dataclasses.replace(first, utility=first.utility + 1),
-        dataclasses.replace(first, schedule=fewer),
+        replace(first, utility=first.utility + 1),
+        replace(first, schedule=fewer),
     ):
         with pytest.raises(VerificationError):
-            oasis.verify(INSTANCE, dataclasses.replace(run, decisions=(broken, *run.decisions[1:])))
+            oasis.verify(INSTANCE, replace(run, decisions=(broken, *run.decisions[1:])))
+
+
+CPUS = Cluster(("cpu",), (Server("w", {"cpu": 2.0}),), (Server("p", {"cpu": 1.0}),), 1.0)
+ALONE = builders.job("a", worker={"cpu": 1.0}, utility=Constant(1.0))
+
+
+def test_even_work_that_rounding_forgives_needs_a_worker() -> None:
+    hardly = Instance(2, CPUS, (replace(ALONE, minibatch_time=1e-12),))
+    assert oasis.verify(hardly, {"a": Schedule("a", [[0, 0, 1]], [])}) == 1.0
+    with pytest.raises(VerificationError, match=r"\(2\) training work.*0 worker-slots"):
+        oasis.verify(hardly, {"a": Schedule("a", [], [])})
+
+
+def test_work_is_steps_times_compute_time_and_the_transfer_of_the_gradients() -> None:
+    """125 MB are 1 Gbit: out and back at 2 Gbit/s take 1 s, half a slot of 2 s.
+
+    A minibatch so takes 0.25 + 0.5 slots, and 3 * 2 * 4 of them 18 worker-slots.
+    """
+    amounts = {"cpu": 1.0, "bandwidth_gbps": 2.0}
+    machine = {"cpu": 2.0, "bandwidth_gbps": 4.0}
+    cluster = Cluster(tuple(machine), (Server("w", machine),), (Server("p", machine),), 2.0)
+    steps = {"epochs": 3, "chunks": 2, "minibatches": 4, "minibatch_time": 0.25}
+    job = replace(ALONE, **steps, gradient_mb=125.0, worker=amounts, ps=amounts)
+    instance = Instance(10, cluster, (job,))
+    busy = [[slot, 0, 2] for slot in range(9)]
+    assert oasis.verify(instance, {"a": Schedule("a", busy, busy)}) == 1.0
+    fewer = [[0, 0, 1], *busy[1:]]
+    with pytest.raises(VerificationError, match=r"17 worker-slots, needs 18$"):
+        oasis.verify(instance, {"a": Schedule("a", fewer, fewer)})
