@@ -1,16 +1,19 @@
 """`generate`: ranges of every preset, what calibration promises, determinism, bad arguments."""
 
+import re
 import tomllib
 from collections import Counter
 from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from oasis.version import __version__
-from oasis.workloads.generator import generate
-from oasis.workloads.presets import C4, P2_G3, PRESETS, STEPS_PER_SECOND
+from oasis.workloads.generator import generate, resolve
+from oasis.workloads.presets import C4, MIX, P2_G3, PRESETS, PRIORITY, STEPS_PER_SECOND
+from oasis.workloads.work import MAX_ROUNDS, redraw
 
 RANGES = tomllib.loads(Path(__file__).with_name("published.toml").read_text())
 PUBLISHED = {
@@ -164,6 +167,8 @@ def test_mix_is_exact():
     fig4 = generate(jobs=200, horizon=100, mix=(0.0, 0.5, 0.5))
     assert kinds(fig4) == {"sensitive": 100, "critical": 100}
     assert kinds(generate(jobs=3)) == {"sensitive": 2, "critical": 1}
+    # of equal remainders the first is rounded up
+    assert kinds(generate(jobs=3, mix=(0.5, 0.5, 0.0))) == {"insensitive": 2, "sensitive": 1}
 
 
 def test_gpu_machines_host_the_workers_unless_as_printed():
@@ -194,21 +199,18 @@ def test_metadata_say_how_to_draw_the_instance_again():
     assert generate(metadata["preset"], seed=metadata["seed"], **parameters) == instance
 
 
-def test_a_file_of_counts_that_is_not_there_is_named():
-    with pytest.raises(FileNotFoundError, match="no such file"):
-        generate(counts="no such file")
-
-
-def test_a_slot_too_short_for_the_gradients_is_named():
-    with pytest.raises(ValueError, match=r"^slot_seconds: 0\.001 s is too short"):
-        generate(slot_seconds=0.001, jobs=2)
-
-
-def test_a_testbed_without_room_is_named():
-    with pytest.raises(ValueError, match=r"^horizon: expected room"):
-        generate("testbed", horizon=1)
-    with pytest.raises(ValueError, match=r"^machines"):
-        generate("testbed", machines="as_printed")
+@pytest.mark.parametrize(
+    ("given", "error", "says"),
+    [
+        ({"counts": "no such file"}, FileNotFoundError, "no such file"),
+        ({"slot_seconds": 0.001, "jobs": 2}, ValueError, r"^slot_seconds: 0\.001 s is too short"),
+        ({"preset": "testbed", "horizon": 1}, ValueError, r"^horizon: expected room"),
+        ({"preset": "testbed", "machines": "as_printed"}, ValueError, "^machines"),
+    ],
+)
+def test_what_cannot_be_drawn_is_named(given, error, says):
+    with pytest.raises(error, match=says):
+        generate(**given)
 
 
 @pytest.mark.parametrize("preset", ["paper", "calibrated"])
@@ -229,3 +231,50 @@ def test_without_parameter_servers_workers_exchange_the_gradients(preset):
             one.chunks,
         )
         assert {**other.worker, "bandwidth_gbps": one.bandwidth} == dict(one.worker)
+
+
+WRONG = tomllib.loads(Path(__file__).with_name("wrong_arguments.toml").read_text())["wrong"]
+UNSAID = ("jobs", "worker_servers", "ps_servers", "horizon", "slot_seconds", "arrivals", "counts")
+GIVEN = dict.fromkeys(UNSAID) | {
+    "seed": 1,
+    "machines": "gpu_workers",
+    "priority": PRIORITY,
+    "mix": MIX,
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: wrong["says"])
+def test_a_bad_argument_is_named(wrong):
+    with pytest.raises(ValueError, match=f"^{re.escape(wrong['says'])}"):
+        resolve(wrong["preset"], **(GIVEN | wrong.get("changes", {})))
+
+
+def test_only_jobs_without_a_good_candidate_are_drawn_for_again():
+    """Each gets its first good one."""
+    asked = []
+
+    def draw(job):
+        asked.append(np.unique(job).tolist())
+        number = np.concatenate([np.arange(np.sum(job == k)) for k in asked[-1]])
+        return {"round": np.full(len(job), len(asked)), "number": number}, (
+            (job < len(asked)) & (number % 3 == 1)
+        )
+
+    found = redraw(3, draw)
+    assert found is not None
+    assert {name: column.tolist() for name, column in found.items()} == {
+        "round": [1, 2, 3],
+        "number": [1, 1, 1],
+    }
+    assert asked == [[0, 1, 2], [1, 2], [2]]
+
+
+def test_a_job_that_never_gets_one_ends_the_search():
+    asked = []
+
+    def draw(job):
+        asked.append(len(job))
+        return {"value": job}, job == 0
+
+    assert redraw(2, draw) is None
+    assert len(asked) == MAX_ROUNDS

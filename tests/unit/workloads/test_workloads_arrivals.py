@@ -24,13 +24,6 @@ def test_poisson_arrivals_vary_in_number_about_the_mean():
     assert abs(np.mean(totals) - 200) < 4 * np.sqrt(200 / 30)
 
 
-def test_a_poisson_process_may_bring_no_job():
-    empty = [
-        s for s in range(20) if not arrivals(jobs=1, horizon=5, arrivals="poisson", seed=s).sum()
-    ]
-    assert 0 < len(empty) < 20
-
-
 def test_counts_shape_the_arrivals():
     hourly = [0, 3, 0, 1]
     counts = arrivals(preset="paper", jobs=4000, horizon=4, counts=hourly)
