@@ -12,22 +12,14 @@ import pytest
 from oasis.solvers import Solution, highs
 from oasis.solvers.budget import Budget, WorkCounter
 from oasis.solvers.running import Exchange
+from tests.unit.solvers.test_highs import knapsacks
 
-ITEMS, RESOURCES = 60, 8
+ITEMS = 60
 
 
 def knapsack() -> pulp.LpProblem:
     """A knapsack whose best solution HiGHS finds after several others."""
-    rng = np.random.default_rng(1)
-    sizes = rng.integers(5, 60, (RESOURCES, ITEMS))
-    values = sizes.mean(axis=0) + rng.integers(0, 20, ITEMS)
-    problem = pulp.LpProblem("knapsack", pulp.LpMaximize)
-    chosen = [problem.add_variable(f"x_{k}", 0, 1, pulp.LpInteger) for k in range(ITEMS)]
-    problem.setObjective(pulp.lpSum(float(v) * x for v, x in zip(values, chosen, strict=True)))
-    for row in sizes:
-        used = pulp.lpSum(int(size) * x for size, x in zip(row, chosen, strict=True))
-        problem.addConstraint(used <= int(row.sum()) // 3)
-    return problem
+    return knapsacks(pulp.LpMaximize, ITEMS, 8)
 
 
 class Box:
@@ -69,7 +61,7 @@ def test_a_better_solution_is_taken_up_while_the_solve_runs(alone: Solution) -> 
 
 
 def test_a_solution_that_breaks_a_row_is_ignored(alone: Solution) -> None:
-    box = Box({f"x_{k}": 1.0 for k in range(ITEMS)})
+    box = Box({f"x{k}": 1.0 for k in range(ITEMS)})
     assert at_the_root(box).objective == alone.objective
     assert box.solution is None, "it was given"
 
@@ -88,6 +80,6 @@ def test_what_is_found_meanwhile_is_passed_on(alone: Solution) -> None:
 
 
 def test_a_solve_that_must_repeat_exchanges_nothing(alone: Solution) -> None:
-    box = Box({f"x_{k}": 0.0 for k in range(ITEMS)})
+    box = Box({f"x{k}": 0.0 for k in range(ITEMS)})
     assert at_the_root(box, Budget(1e6, WorkCounter())).objective == alone.objective
     assert (box.asked, box.got) == ([], [])
