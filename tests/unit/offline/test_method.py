@@ -1,41 +1,61 @@
-"""Shared behaviour of all methods: one signature, one run of OASiS, one meaning of a warm start."""
+"""What all methods share: signature, criteria, parameters, starts, phases, and how they end."""
 
 from __future__ import annotations
 
 import importlib
+import json
+import math
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, get_args, get_origin
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import oasis
+from experiments import competitive_ratio
 from oasis import Schedule
 from oasis.model.validation import LARGEST_SEED
+from oasis.solvers import SolveProgress
 from oasis.solvers.budget import Budget
-from offline import Gap, Status, WorkLimit, solve
+from offline import Gap, Status, Stop, TimeLimit, WorkLimit, solve
 from offline.column_generation.bound import configuration_bound
-from offline.params import CompactParams
+from offline.params import (
+    AutoParams,
+    BendersParams,
+    ColumnGenerationParams,
+    CompactParams,
+    Params,
+    Range,
+    hints_of,
+)
 from offline.problem import Method
 from offline.result import OfflineResult
-from offline.solve import METHODS
-from offline.state import Phase, SolveState, WarmStart, decide, warm_start_of
+from offline.solve import LONG_COUNTS, METHOD_BY_NAME, METHODS, SHORT, chosen_by_size, params_of
+from offline.state import Phase, SolveState, WarmStart, decide, trivial_bound, warm_start_of
 
 solving = importlib.import_module("offline.solve")
+CLI = (Path(__file__).parents[3] / "docs" / "cli.md").read_text(encoding="utf-8")
+LIMITED = ("milp", "colgen", "benders")
 TINY = oasis.generate("testbed", jobs=2, worker_servers=1, ps_servers=1, horizon=3, seed=3)
 ONLINE = oasis.simulate(TINY, oasis.OASiS.from_instance(TINY))
-STARTS = (None, {}, ONLINE.schedules, WarmStart({}))
+# No method proves it in a few seconds.
+CONGESTED = oasis.generate("testbed", jobs=8, worker_servers=3, ps_servers=1, seed=2)
+
+
+# -- criteria --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_criteria_and_their_shorthands_are_the_same(method: str) -> None:
     one = solve(TINY, method, stop=WorkLimit(0.3) | Gap(0.5))
     same = solve(TINY, method, stop=Gap(0.5), work_limit=0.3)
-    assert (one.status, one.objective, one.parameters) == (
-        same.status,
-        same.objective,
-        same.parameters,
-    )
+    told = one.status, one.objective, one.parameters
+    assert told == (same.status, same.objective, same.parameters)
     if method != "bruteforce":
-        told = {"work_limit": 0.3, "gap": 0.5}
-        assert one.parameters.items() >= told.items()
+        assert one.parameters.items() >= {"work_limit": 0.3, "gap": 0.5}.items()
         assert "time_limit" not in one.parameters
 
 
@@ -43,29 +63,88 @@ def test_criteria_and_their_shorthands_are_the_same(method: str) -> None:
 @pytest.mark.parametrize(
     ("argument", "value", "message"),
     [
-        ("time_limit", -1.0, "time_limit: expected seconds >= 0, or None for no limit, got -1.0"),
-        (
-            "work_limit",
-            -1.0,
-            "work_limit: expected units of work >= 0, or None for no limit, got -1.0",
-        ),
-        ("seed", -1, "seed: expected an integer >= 0, got -1"),
-        ("seed", 2**31, "seed: expected an integer <= 2147483647, got 2147483648"),
-        ("seed", 0.5, "seed: expected an integer >= 0, got 0.5"),
+        ("time_limit", -1.0, "expected seconds >= 0, or None for no limit, got -1.0"),
+        ("time_limit", -math.inf, "expected seconds >= 0, or None for no limit, got -inf"),
+        ("time_limit", math.nan, "expected seconds >= 0, or None for no limit, got nan"),
+        ("work_limit", -1.0, "expected units of work >= 0, or None for no limit, got -1.0"),
+        ("gap", math.nan, "expected a share >= 0, or None for no criterion, got nan"),
+        ("no_improvement", math.nan, "expected an amount >= 0, or None for no criterion, got nan"),
+        ("seed", -1, "expected an integer >= 0, got -1"),
+        ("seed", 2**31, "expected an integer <= 2147483647, got 2147483648"),
+        ("seed", 0.5, "expected an integer >= 0, got 0.5"),
     ],
 )
 def test_a_number_that_is_not_allowed_is_refused_by_its_name(
     method: str, argument: str, value: float, message: str
 ) -> None:
     """NumPy and HiGHS refused seeds in words of their own, or not at all."""
-    with pytest.raises(ValueError) as caught:  # noqa: PT011 (the message is compared below)
+    with pytest.raises(ValueError, match=f"^{argument}: {re.escape(message)}$"):
         solve(TINY, method, **{argument: value})  # type: ignore[arg-type]
-    assert str(caught.value) == message
+    if argument == "time_limit":
+        with pytest.raises(ValueError, match=f"^{argument}: {re.escape(message)}$"):
+            configuration_bound(TINY, time_limit=value)
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_the_largest_seed_is_taken_by_every_solver(method: str) -> None:
     assert solve(TINY, method, seed=LARGEST_SEED).status is Status.OPTIMAL or method == "colgen"
+
+
+@pytest.mark.parametrize("method", LIMITED)
+def test_a_gap_that_the_start_has_ends_the_solve_before_it_begins(method: str) -> None:
+    online = oasis.simulate(CONGESTED, oasis.OASiS.from_instance(CONGESTED)).total_utility
+    gap = (trivial_bound(CONGESTED) - online) / online * 1.001
+    result = solve(CONGESTED, method, time_limit=None, gap=gap)
+    assert (result.status, result.objective) == (Status.GAP_LIMIT, online)
+    assert result.objective_by == Phase.ONLINE
+    assert result.gap <= gap
+
+
+@pytest.mark.parametrize("method", LIMITED)
+@pytest.mark.parametrize(
+    ("criteria", "status"),
+    [
+        ({"work_limit": 60.0, "gap": 0.5}, Status.GAP_LIMIT),
+        ({"work_limit": 1000.0, "no_improvement": 0.05}, Status.NO_IMPROVEMENT),
+        ({"work_limit": 0.1, "gap": 1e-4, "no_improvement": 900.0}, Status.WORK_LIMIT),
+    ],
+)
+def test_what_is_met_first_ends_the_solve_at_the_same_point_always(
+    method: str, criteria: dict[str, float], status: Status
+) -> None:
+    one, same = (solve(CONGESTED, method, **criteria) for _ in range(2))  # type: ignore[arg-type]
+    assert one.status is status
+    assert one.gap > 1e-6
+    assert status is not Status.GAP_LIMIT or one.gap <= criteria["gap"]
+    assert one.parameters.items() >= criteria.items()
+    assert (one.objective, one.upper_bound) == (same.objective, same.upper_bound)
+    assert one.schedules == same.schedules
+
+
+@pytest.mark.parametrize("method", LIMITED)
+def test_seconds_without_improvement_end_a_solve_without_a_limit(method: str) -> None:
+    hard = oasis.generate("testbed", jobs=60, seed=2)  # a gap of 9 % after 20 s
+    result = solve(hard, method, time_limit=None, no_improvement=0.1)
+    assert result.status is Status.NO_IMPROVEMENT
+    assert 1e-6 < result.gap < math.inf
+
+
+@pytest.mark.parametrize("method", ["milp", "benders", "bruteforce"])
+def test_a_proof_is_a_proof_whatever_gap_was_asked_for(method: str) -> None:
+    result = solve(TINY, method, time_limit=math.inf, gap=1e-9, no_improvement=1e6)
+    assert result.status is Status.OPTIMAL
+    assert result.to_dict()["parameters"].get("time_limit") is None
+
+
+def test_a_ratio_takes_the_criteria_of_its_solve() -> None:
+    ratio = competitive_ratio(CONGESTED, time_limit=None, gap=2.0)
+    assert ratio.offline.status is Status.GAP_LIMIT
+    assert not ratio.proven
+    ratio = competitive_ratio(CONGESTED, work_limit=900.0, no_improvement=0.05)
+    assert ratio.offline.status is Status.NO_IMPROVEMENT
+
+
+# -- starts ----------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -83,6 +162,9 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return made
 
 
+STARTS = (None, {}, ONLINE.schedules, WarmStart({}))
+
+
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("start", STARTS, ids=["none", "empty", "schedules", "without prices"])
 def test_oasis_runs_once_or_not_at_all(
@@ -94,7 +176,7 @@ def test_oasis_runs_once_or_not_at_all(
 
 
 def test_a_start_that_has_prices_needs_no_run(runs: list[str]) -> None:
-    _, start = decide(TINY, SolveState(Budget()), scheduler)
+    _, start = decide(TINY, SolveState(Budget()), lambda: oasis.OASiS.from_instance(TINY))
     assert len(runs) == 1
     for method in METHODS:
         solve(TINY, method, work_limit=0.3, warm_start=start)
@@ -102,13 +184,9 @@ def test_a_start_that_has_prices_needs_no_run(runs: list[str]) -> None:
     assert len(runs) == 1
 
 
-def scheduler() -> oasis.OASiS:
-    return oasis.OASiS.from_instance(TINY)
-
-
 @pytest.mark.parametrize("method", METHODS)
-def test_without_a_start_every_method_has_oasis_own(method: str) -> None:
-    seen = []
+def test_a_start_is_kept_and_said_and_without_one_it_is_oasis_own(method: str) -> None:
+    seen: list[SolveProgress] = []
     result = solve(TINY, method, work_limit=0.0, on_progress=seen.append)
     assert seen[0].phase == Phase.ONLINE
     assert result.objective >= ONLINE.total_utility
@@ -119,13 +197,97 @@ def test_without_a_start_every_method_has_oasis_own(method: str) -> None:
     assert given.objective == result.objective
     expected = Phase.ENUMERATION if method == "bruteforce" else Phase.WARM_START
     assert given.objective_by == expected
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_an_infeasible_start_is_refused(method: str) -> None:
     twice = {job.id: ONLINE.schedules[next(iter(ONLINE.schedules))] for job in TINY.jobs}
     with pytest.raises(oasis.VerificationError):
         solve(TINY, method, warm_start=twice)
+
+
+def test_prices_of_a_start_are_those_of_the_run() -> None:
+    made = oasis.OASiS.from_instance(TINY)
+    oasis.simulate(TINY, made)
+    state = SolveState(Budget())
+    start = warm_start_of(TINY, {}, state, needs_prices=True)
+    assert start.prices is not None
+    assert (start.prices.worker == made.ledger.worker_prices).all()
+    assert (start.prices.ps == made.ledger.ps_prices).all()
+    assert start.prices.schedules.keys() == ONLINE.schedules.keys()
+    assert state.incumbent is None  # a run for its prices alone is no solution
+
+
+# -- parameters ------------------------------------------------------------------------------------
+
+
+def values(hint: Any) -> st.SearchStrategy[Any]:
+    """Values that a field of this type allows."""
+    if get_origin(hint) is Annotated:
+        allowed: Range = get_args(hint)[1]
+        most = min(allowed.most, 1e6)
+        if allowed.is_integer:
+            return st.integers(int(allowed.least), int(most))
+        return st.floats(allowed.least, most, allow_subnormal=False)
+    if get_origin(hint) is tuple:
+        return st.lists(values(get_args(hint)[0]), max_size=3).map(tuple)
+    return st.booleans() if hint is bool else params(hint)
+
+
+def params(kind: type[Params]) -> st.SearchStrategy[Params]:
+    return st.builds(kind, **{name: values(hint) for name, hint in hints_of(kind).items()})
+
+
+@given(st.sampled_from([ColumnGenerationParams, *map(params_of, METHODS)]).flatmap(params))
+def test_plain_data_says_it_all(made: Params) -> None:
+    read = json.loads(json.dumps(made.to_dict()))
+    assert type(made).from_dict(read) == made
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ({"benders": {"pays": -1}}, "benders.pays: expected a number >= 0, got -1"),
+        ({"colgen": {"bound_share": 2}}, "colgen.bound_share: expected a number from 0 to 1, got"),
+        ({"benders": {"span": 1.5}}, "benders.span: expected a whole number >= 1, got 1.5"),
+        ({"benders": {"span": True}}, "benders.span: expected a whole number >= 1, got True"),
+        ({"benders": {"pays": math.nan}}, "benders.pays: expected a number >= 0, got nan"),
+        ({"benders": {"pays": math.inf}}, "benders.pays: expected a number >= 0, got inf"),
+        ({"benders": 3}, "benders: expected parameters by name: "),
+        ({"milp": BendersParams()}, "milp: expected CompactParams, got BendersParams"),
+        ({"bender": {}}, "bender: no such parameter; expected one of compact_size, "),
+        ({"classes": 3}, "classes: expected several numbers"),
+        ({"classes": [0]}, "classes: expected a whole number"),
+    ],
+)
+def test_parameters_that_are_not_allowed_are_named(data: dict[str, Any], message: str) -> None:
+    kind = ColumnGenerationParams if "classes" in data else AutoParams
+    with pytest.raises(oasis.InputError, match=f"^{re.escape(message)}") as error:
+        kind.from_dict(data)
+    assert error.value.field == message.partition(":")[0]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_parameters_of_another_method_are_refused(method: str) -> None:
+    expected = f"^params: expected .*Params for method '{method}', got Column"
+    with pytest.raises(oasis.InputError, match=expected):
+        solve(TINY, method, params=ColumnGenerationParams())
+
+
+@pytest.mark.parametrize("method", METHOD_BY_NAME)
+def test_a_result_has_the_parameters_that_it_can_be_made_again_with(method: str) -> None:
+    result = solve(TINY, method, work_limit=0.5, seed=4)
+    told = json.loads(json.dumps(result.parameters))
+    kind = METHOD_BY_NAME[method].kind
+    assert kind.from_dict(told["params"]) == kind()
+    again = solve(TINY, method, work_limit=0.5, seed=4, params=told["params"])
+    assert again.parameters == result.parameters
+    assert again.objective == result.objective
+
+
+def test_parameters_reach_the_method_that_auto_chooses() -> None:
+    params = AutoParams(compact_size=0, benders=BendersParams(window=7))
+    for given_params in (params, params.to_dict()):
+        result = solve(TINY, params=given_params)
+        assert result.method == "benders"
+        assert result.parameters["params"]["window"] == 7
+    assert solve(TINY).method == "milp"
 
 
 class Lazy(Method[CompactParams]):
@@ -144,13 +306,70 @@ def test_a_new_method_is_one_class(monkeypatch: pytest.MonkeyPatch) -> None:
     assert result.status in (Status.TIME_LIMIT, Status.OPTIMAL)
 
 
-def test_prices_of_a_start_are_those_of_the_run() -> None:
-    made = scheduler()
-    oasis.simulate(TINY, made)
-    state = SolveState(Budget())
-    start = warm_start_of(TINY, {}, state, needs_prices=True)
-    assert start.prices is not None
-    assert (start.prices.worker == made.ledger.worker_prices).all()
-    assert (start.prices.ps == made.ledger.ps_prices).all()
-    assert start.prices.schedules.keys() == ONLINE.schedules.keys()
-    assert state.incumbent is None  # a run for its prices alone is no solution
+# -- phases and the rules of "auto", as the page says them -----------------------------------------
+
+
+def table() -> dict[str, list[str]]:
+    """Methods by phase, as the page has them."""
+    (section,) = re.findall(r"^### Phases of a solve\n(.*?)^##? ", CLI, re.MULTILINE | re.DOTALL)
+    rows = re.findall(r"^\| `(.*?)` \| (.*?) \| .+ \|$", section, re.MULTILINE)
+    assert len(rows) == len(dict(rows))
+    return {phase: methods.split(", ") for phase, methods in rows}
+
+
+def test_every_phase_has_an_entry_and_every_entry_phases_and_methods_that_exist() -> None:
+    assert list(table()) == [str(phase) for phase in Phase]
+    named = {method for methods in table().values() for method in methods}
+    assert named == {"all", *METHODS} - {"auto"}
+
+
+@pytest.mark.parametrize("method", METHOD_BY_NAME)
+def test_a_method_enters_only_phases_that_the_page_names_and_says_which_found_and_proved(
+    method: str,
+) -> None:
+    sizes = {"jobs": 4, "worker_servers": 2, "ps_servers": 2, "horizon": 6}
+    instance = oasis.generate("testbed", **sizes, seed=3)
+    seen: list[SolveProgress] = []
+    result = solve(
+        TINY if method == "bruteforce" else instance,
+        method,
+        work_limit=0.2,
+        on_progress=seen.append,
+    )
+    assert seen
+    for phase in {news.phase for news in seen} | {result.bound_by, result.objective_by}:
+        assert {"all", method} & set(table()[phase]), phase
+    last = result.history[-1]
+    assert last.objective == pytest.approx(result.objective, rel=1e-6)
+    assert last.upper_bound == pytest.approx(result.upper_bound, rel=1e-6)
+
+
+def test_rule_of_auto_is_the_one_in_the_code() -> None:
+    """The table has the numbers of the code, and examples on either side of each."""
+    found = re.findall(r"^\| (?:size|counts).*? ([\d,]{3,})", CLI, re.MULTILINE)
+    auto = AutoParams()
+    numbers = [auto.compact_size, LONG_COUNTS, auto.counts_size]
+    assert [int(number.replace(",", "")) for number in found] == numbers
+    (seconds,) = re.findall(r"above (\d+) s, or none", CLI)
+    assert float(seconds) == SHORT
+
+
+@pytest.mark.parametrize(
+    ("jobs", "horizon", "stop", "method"),
+    [
+        (2, 8, Stop(), "milp"),
+        (50, 30, TimeLimit(60), "benders"),
+        (50, 100, Stop(), "benders"),
+        (50, 300, TimeLimit(SHORT), "benders"),
+        (50, 300, TimeLimit(SHORT + 1), "colgen"),
+        (50, 300, WorkLimit(SHORT), "benders"),
+        (50, 300, TimeLimit(900) | WorkLimit(SHORT), "benders"),
+        (50, 300, Gap(0.1), "colgen"),
+        (50, 500, TimeLimit(1), "colgen"),
+    ],
+)
+def test_auto_chooses_by_size_and_time(jobs: int, horizon: int, stop: Stop, method: str) -> None:
+    tiny = oasis.generate("testbed", jobs=1, worker_servers=1, ps_servers=1, seed=1)
+    several = tuple(replace(tiny.jobs[0], id=f"j{k}", arrival=0) for k in range(jobs))
+    instance = replace(tiny, jobs=several, horizon=horizon)
+    assert chosen_by_size(AutoParams(), instance, stop).name == method
