@@ -101,7 +101,6 @@ PARTS = (
         "capacities",
         ("offline/model/capacities.py",),
         (
-            U + "offline/test_covers.py",
             U + "offline/test_capacities.py",
             U + "offline/test_model.py",
             O + "test_capacity_by_a_hair.py",
@@ -117,7 +116,6 @@ PARTS = (
         ("offline/column_generation/restricted_master.py", "offline/column_generation/cutting.py"),
         (
             U + "offline/test_slot_cuts.py",
-            U + "offline/test_cutting.py",
             U + "offline/test_column_generation_parts.py",
         ),
     ),

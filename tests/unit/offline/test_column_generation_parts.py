@@ -1,8 +1,10 @@
-"""Parts of the column generation: rows by class, the restricted master, pricing, the centre."""
+"""Parts of the column generation: rows by class, the restricted master, pricing, its time."""
 
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,8 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oasis
+from oasis.model.utility import Utility
 from oasis.solvers import Status
 from oasis.solvers.budget import Budget
+from offline import ConfigurationParams, solve
+from offline.column_generation import solve as colgen
 from offline.column_generation.bound import configuration_bound
 from offline.column_generation.generation import ColumnGeneration
 from offline.column_generation.pricing import (
@@ -19,21 +24,23 @@ from offline.column_generation.pricing import (
     MOST_SMOOTHING,
     StabilityCentre,
     empty,
+    merged,
     price,
     pricing_work,
 )
 from offline.column_generation.restricted_master import (
     Column,
     Grouping,
-    GroupRows,
     RestrictedMaster,
     columns_of,
     levels,
     similar,
 )
+from offline.column_generation.solve import Configuration
 from offline.model.arrays import GroupArrays, OfflineArrays
 from offline.params import ColumnGenerationParams
 from offline.state import SolveState, decide
+from tests import builders
 from tests.strategies import all_instances, fewer
 
 INSTANCE = oasis.generate("calibrated", jobs=8, worker_servers=5, ps_servers=4, horizon=8, seed=2)
@@ -44,7 +51,7 @@ PARAMS = ColumnGenerationParams()
 
 @given(all_instances(most_servers=4), st.integers(1, 4))
 @fewer(3)
-def test_usage_of_a_class_is_the_share_of_all_its_servers(
+def test_usage_of_a_class_is_the_share_of_all_its_servers_and_costs_what_prices_say(
     instance: oasis.Instance, classes: int
 ) -> None:
     arrays = OfflineArrays.of(instance)
@@ -53,6 +60,11 @@ def test_usage_of_a_class_is_the_share_of_all_its_servers(
     total = np.zeros(grouping.size)
     duals = np.random.default_rng(0).random(grouping.size)
     worker, ps = grouping.prices(duals)
+    is_there = [
+        np.tile(rows.total > 0, (arrays.horizon, 1, 1)) for rows in (grouping.worker, grouping.ps)
+    ]
+    has_any = np.concatenate([part.ravel() for part in is_there])
+    np.testing.assert_allclose(grouping.duals(worker, ps), np.where(has_any, duals, 0.0))
     cost = 0.0
     for k, job in enumerate(instance.jobs):
         if job.id in run.schedules:
@@ -76,23 +88,6 @@ def test_groupings_get_finer_and_end_with_identical_servers() -> None:
     # They have equal parts of the first resource, but not of the others.
     two = GroupArrays(np.array([[3.0, 1.0, 2.0], [3.0, 2.0, 1.0]]), np.zeros((0, 3)), 3)
     assert similar(two, 2).max() == 1
-
-
-def test_a_group_without_servers_has_no_rows() -> None:
-    assert GroupRows(3, np.zeros((0, 2)), np.zeros(0, np.int64)).size == 0
-
-
-def test_prices_and_dual_values_undo_each_other() -> None:
-    grouping = Grouping.of(ARRAYS, 2)
-    duals = np.random.default_rng(1).random(grouping.size)
-    worker, ps = grouping.prices(duals)
-    has_any = np.concatenate(
-        [
-            np.tile(rows.total > 0, (ARRAYS.horizon, 1, 1)).ravel()
-            for rows in (grouping.worker, grouping.ps)
-        ]
-    )
-    np.testing.assert_allclose(grouping.duals(worker, ps), np.where(has_any, duals, 0.0))
 
 
 def test_the_master_is_worth_the_best_mix_of_its_columns() -> None:
@@ -123,15 +118,14 @@ def test_the_centre_moves_to_better_prices_and_smooths_by_the_subgradient() -> N
     centre = StabilityCentre(START.prices.worker, START.prices.ps)
     centre.restart()
     assert (centre.bound, centre.smoothing) == (math.inf, FIRST_SMOOTHING)
-    centre.adapt(is_idle=False, is_beyond=True)
-    higher = centre.smoothing
-    assert higher > FIRST_SMOOTHING
-    for _ in range(100):
-        centre.adapt(is_idle=False, is_beyond=True)
-    assert centre.smoothing <= MOST_SMOOTHING
-    for _ in range(100):
-        centre.adapt(is_idle=False, is_beyond=False)
-    assert centre.smoothing == 0.0
+    for is_beyond, end in ((True, MOST_SMOOTHING), (False, 0.0)):
+        seen = [centre.smoothing]
+        for _ in range(100):
+            centre.adapt(is_idle=False, is_beyond=is_beyond)
+            seen.append(centre.smoothing)
+        assert seen == sorted(seen, reverse=not is_beyond)
+        assert seen[1] != seen[0]
+        assert seen[-1] == pytest.approx(end)
     centre.move((START.prices.worker * 2, START.prices.ps), 5.0)
     assert centre.bound == 5.0
 
@@ -147,3 +141,91 @@ def test_a_generation_ends_with_the_lp_solved_from_any_prices() -> None:
         assert generation.centre.bound == state.bound
         bounds.append(generation.centre.bound)
     assert bounds == pytest.approx([configuration_bound(INSTANCE).bound] * 3, rel=1e-5)
+
+
+# -- classes of servers ----------------------------------------------------------------------------
+
+
+def assert_same_payoffs(instance: oasis.Instance, classes: int, seed: int) -> None:
+    """At random prices of classes, some of them 0."""
+    arrays = OfflineArrays.of(instance)
+    grouping = Grouping.of(arrays, classes)
+    rng = np.random.default_rng(seed)
+    most = max(float(job.utility(0)) for job in instance.jobs) if instance.jobs else 1.0
+    duals = most * rng.random(grouping.size) * (rng.random(grouping.size) < 0.7)
+    by_class, by_server = merged(grouping, duals), empty(arrays, *grouping.prices(duals))
+    for index, job in enumerate(instance.jobs):
+        payoff, schedule = price(job, by_class)
+        assert payoff == pytest.approx(price(job, by_server)[0], rel=1e-9, abs=1e-9 * most)
+        if schedule is not None:
+            oasis.verify(instance, {job.id: schedule})
+            rows, shares = grouping.usage(index, schedule)
+            worth = arrays.utility(index, schedule.completion)
+            assert payoff == pytest.approx(worth - duals[rows] @ shares, rel=1e-9, abs=1e-9 * most)
+
+
+@given(all_instances(most_servers=4), st.integers(1, 4), st.integers(0, 10**6))
+@fewer(2)
+def test_payoffs_are_those_of_single_servers_at_the_same_prices(
+    instance: oasis.Instance, classes: int, seed: int
+) -> None:
+    assert_same_payoffs(instance, classes, seed)
+
+
+@pytest.mark.parametrize("classes", [1, 2, 3])
+def test_so_they_are_where_one_server_is_not_enough(classes: int) -> None:
+    sizes = {"jobs": 20, "worker_servers": 3, "ps_servers": 3, "horizon": 12}
+    for seed in range(4):
+        assert_same_payoffs(oasis.generate("calibrated", **sizes, seed=seed), classes, seed)
+
+
+# -- the method ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("demand", "chunks", "utility"),
+    [
+        (5, 1, oasis.Constant(10.0)),  # no server holds a worker
+        (4, 3, oasis.Deadline(1e6, 1)),  # no job completes in time
+        (4, 1, oasis.Constant(0.0)),  # no job is worth anything
+    ],
+)
+def test_that_nothing_can_be_earned_is_proven_in_a_few_rounds(
+    demand: int, chunks: int, utility: Utility
+) -> None:
+    changes = {"worker": {"gpu": demand}, "chunks": chunks, "utility": utility}
+    instance = builders.instance(*(builders.job(name, **changes) for name in "ab"), horizon=4)
+    bound = configuration_bound(instance)
+    assert (bound.status, bound.bound) == (Status.OPTIMAL, 0.0)
+    assert len(bound.rounds) <= 20
+    result = solve(instance, "colgen", time_limit=None)
+    assert (result.status, result.objective, result.upper_bound) == (Status.OPTIMAL, 0.0, 0.0)
+    assert result.gap == 0.0
+
+
+@pytest.mark.parametrize(
+    ("limit", "helped", "seconds"),
+    [(60.0, True, 36.0), (120.0, True, 40.0), (600.0, True, 150.0), (60.0, False, 15.0)],
+)
+def test_the_bound_gets_longer_where_schedules_are_looked_for_meanwhile(
+    monkeypatch: pytest.MonkeyPatch, limit: float, helped: bool, seconds: float
+) -> None:
+    """A short limit would leave the LP of a long horizon far from solved."""
+    given: list[float] = []
+
+    def note(*arguments: Any) -> Any:
+        given.append(arguments[4].left)
+        return SimpleNamespace(status=Status.INTERRUPTED, rounds=())
+
+    monkeypatch.setattr(colgen, "solve_configuration_lp", note)
+    params, clock = ConfigurationParams(), SimpleNamespace(read=lambda: 0.0, is_repeatable=False)
+    stop = Budget(limit, clock)  # type: ignore[arg-type]
+    problem = SimpleNamespace(instance=INSTANCE)
+    state = SolveState(stop)
+    run: Any = SimpleNamespace(
+        params=params, stop=stop, state=state, arrays=ARRAYS, problem=problem
+    )
+    helper: Any = SimpleNamespace() if helped else None
+    found = Configuration(params)._bound_and_improve(run, START.prices, helper)
+    assert found is Status.INTERRUPTED
+    assert given == [pytest.approx(seconds)]

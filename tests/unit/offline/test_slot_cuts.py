@@ -5,9 +5,9 @@ The oracle is the enumeration of all counts that the servers hold together.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,8 +17,10 @@ from oasis.model import rounding
 from oasis.model.rounding import FloatArray
 from oasis.solvers.budget import Budget
 from offline import configuration_bound, solve
+from offline.column_generation import cutting
 from offline.column_generation.bound import ConfigurationBound
 from offline.column_generation.cutting import CutSearch, cut_configuration_lp
+from offline.column_generation.generation import ColumnGeneration
 from offline.column_generation.pricing import merged, price
 from offline.column_generation.restricted_master import (
     Grouping,
@@ -29,44 +31,37 @@ from offline.column_generation.restricted_master import (
 )
 from offline.enumeration import fitting_counts
 from offline.model.arrays import OfflineArrays
-from offline.patterns import Cut
+from offline.patterns import Cut, CutGenerator
 from offline.state import SolveState
+from tests import builders
 from tests.oracle.tiny import on_one_server, seeded, tiny_instance
 
 SEEDS = range(20)
-
-
-def two_for_one(jobs: int = 2) -> oasis.Instance:
-    """Jobs that each need three GPUs of the only server, which has four, in the only slot."""
-    return on_one_server([3.0] * jobs, [10.0 - k for k in range(jobs)])
+BANDWIDTH = "bandwidth_gbps"
 
 
 def crowded(seed: int) -> oasis.Instance:
     """Jobs that each take a large part of a server, of those for workers or the others."""
     pick = seeded(seed)
-    names = ("gpu", "cpu", "bandwidth_gbps")
-    servers = [
-        oasis.Server(f"{side}{k}", {"gpu": pick([3.0, 4.0]), "cpu": 4.0, "bandwidth_gbps": 9.0})
+    sides = [
+        tuple(
+            oasis.Server(f"{side}{k}", {"gpu": pick([3.0, 4.0]), "cpu": 4.0, BANDWIDTH: 9.0})
+            for k in range(number)
+        )
         for side, number in (("w", pick([1, 2])), ("p", pick([1, 2])))
-        for k in range(number)
     ]
-    workers, ps = (tuple(s for s in servers if s.id[0] == side) for side in "wp")
     jobs = tuple(
-        oasis.Job(
-            id=f"j{k}",
-            arrival=pick([0, 0, 1]),
-            epochs=1,
-            chunks=pick([1, 1, 2]),
-            minibatches=1,
-            minibatch_time=1.0,
-            gradient_mb=0.0,
-            worker={"gpu": pick([1.0, 1.6, 2.1, 2.5]), "cpu": 1.5, "bandwidth_gbps": 1.0},
-            ps={"cpu": pick([1.0, 1.7, 2.3]), "bandwidth_gbps": pick([1.0, 2.0])},
+        builders.job(
+            f"j{k}",
+            pick([0, 0, 1]),
+            workers=pick([1, 1, 2]),
+            worker={"gpu": pick([1.0, 1.6, 2.1, 2.5]), "cpu": 1.5, BANDWIDTH: 1.0},
+            ps={"cpu": pick([1.0, 1.7, 2.3]), BANDWIDTH: pick([1.0, 2.0])},
             utility=oasis.Constant(pick([3.0, 4.0, 5.0])),
         )
         for k in range(4)
     )
-    return oasis.Instance(2, oasis.Cluster(names, workers, ps, slot_seconds=1.0), jobs)
+    return oasis.Instance(2, oasis.Cluster(("gpu", "cpu", BANDWIDTH), *sides, 1.0), jobs)
 
 
 def cut(instance: oasis.Instance) -> tuple[ConfigurationBound, SolveState, SlotCuts]:
@@ -87,13 +82,6 @@ def heaviest(instance: oasis.Instance, weights: SlotCut) -> float:
         sum(float(weights.weights[k][n]) for k, n in zip(jobs, counts, strict=True))
         for counts in fitting
     )
-
-
-def test_jobs_that_share_a_server_in_fractions_no_longer_do() -> None:
-    bound, state, cuts = cut(two_for_one())
-    assert bound.bound == pytest.approx(10.0 + 9.0 / 3, rel=1e-5)
-    assert state.bound == pytest.approx(10.0, rel=1e-5)
-    assert len(cuts) == 1
 
 
 def weighed(instances: Iterable[oasis.Instance]) -> tuple[list[float], int]:
@@ -124,20 +112,6 @@ def test_every_cut_holds_on_many_more_instances() -> None:
     assert lowered > 100
     assert len(weights) > lowered
     weighed(tiny_instance(seeded(seed)) for seed in range(400))
-
-
-def test_a_cut_that_is_too_strong_shows_as_a_bound_below_the_optimum(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    original = CutSearch._row
-
-    def too_strong(self: CutSearch, group: str, slot: int, number: int) -> SlotCut:
-        found = original(self, group, slot, number)
-        return replace(found, weights={k: 1.5 * w for k, w in found.weights.items()})
-
-    monkeypatch.setattr(CutSearch, "_row", too_strong)
-    _, state, _ = cut(two_for_one())
-    assert state.bound < 10.0 * (1 - 1e-3)
 
 
 def test_the_surcharge_of_counts_is_part_of_the_cheapest_schedule() -> None:
@@ -227,14 +201,144 @@ def test_counts_of_parameter_servers_are_weighed_by_workers() -> None:
     assert row.weights[2].tolist() == [0.25 * int(job.ps_needed(n)) for n in range(job.chunks + 1)]
 
 
-def test_workers_of_a_slot_are_added_up() -> None:
-    rows = np.array([[1, 0, 2], [1, 3, 1], [2, 0, 4]])
-    schedule = oasis.Schedule("j", rows, rows[:0])
-    assert workers_by_slot(schedule, 4).tolist() == [0, 3, 4, 0]
-
-
-def test_the_method_says_how_many_cuts_there_were() -> None:
-    result = solve(two_for_one(), "colgen", work_limit=5.0)
+def test_jobs_that_share_a_server_in_fractions_no_longer_do_and_the_method_says_so() -> None:
+    """Two jobs that each need three GPUs of the only server, which has four, in the only slot."""
+    instance = on_one_server([3.0, 3.0], [10.0, 9.0])
+    bound, state, cuts = cut(instance)
+    assert bound.bound == pytest.approx(10.0 + 9.0 / 3, rel=1e-5)
+    assert state.bound == pytest.approx(10.0, rel=1e-5)
+    assert len(cuts) == 1
+    result = solve(instance, "colgen", work_limit=5.0)
     assert result.parameters["cuts"] == 1
     assert result.objective == pytest.approx(10.0)
     assert result.bound_by == "cuts on single slots"
+
+
+# -- when cuts are looked for, and when it ends ----------------------------------------------------
+
+SLOTS = 3
+# Of these four jobs, only one at a time fits on the only server.
+INSTANCE = on_one_server([2.5, 2.7, 2.9, 3.1], [10.0] * 4, SLOTS)
+ARRAYS = OfflineArrays.of(INSTANCE)
+
+
+def averages(*busy: tuple[int, int, int]) -> dict[str, FloatArray]:
+    """In each given slot, two jobs share the server in fractions: two thirds of each."""
+    workers = np.zeros((SLOTS, 4))
+    for slot, one, other in busy:
+        workers[slot, [one, other]] = 2 / 3
+    return {"worker": workers, "ps": np.zeros((SLOTS, 4))}
+
+
+@pytest.fixture
+def separated(monkeypatch: pytest.MonkeyPatch) -> list[FloatArray]:
+    """The counts for which new cuts are looked for."""
+    asked: list[FloatArray] = []
+    original = CutGenerator.separate
+
+    def separate(self: CutGenerator, counts: FloatArray, budget: Budget) -> Any:
+        asked.append(counts)
+        return original(self, counts, budget)
+
+    monkeypatch.setattr(CutGenerator, "separate", separate)
+    return asked
+
+
+def weight(cut: SlotCut, counts: dict[str, FloatArray]) -> float:
+    """Weight in a cut of average counts of workers, at most one each."""
+    row = counts["worker"][cut.slot]
+    return float(sum(row[k] * weights[1] for k, weights in cut.weights.items()))
+
+
+def test_a_cut_found_in_one_slot_is_tried_in_all_before_others_are_looked_for(
+    separated: list[FloatArray], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cutting, "ENOUGH", 1)
+    search = CutSearch(ARRAYS)
+    (first,) = search.cuts(averages((0, 0, 1)), Budget())
+    assert first.slot == 0
+    separated.clear()
+    (second,) = search.cuts(averages((2, 0, 1)), Budget())
+    assert second.slot == 2
+    assert second.weights.keys() == first.weights.keys()
+    assert separated == []
+
+
+@pytest.mark.parametrize("is_lifted", [True, False])
+def test_every_cut_is_violated_by_the_counts_that_it_was_found_for(
+    monkeypatch: pytest.MonkeyPatch, is_lifted: bool
+) -> None:
+    """One cut for all jobs, or one for the first two and another for the others."""
+    if not is_lifted:
+        monkeypatch.setattr(
+            CutGenerator, "separate", lambda _, counts, __: Cut(counts) if counts.any() else None
+        )
+    search = CutSearch(ARRAYS)
+    counts = averages((0, 0, 1), (1, 2, 3))
+    counts["worker"] *= 1.2
+    found = search.cuts(counts, Budget())
+    assert [cut.slot for cut in found] == [0, 1]
+    assert all(weight(cut, counts) > 1.1 for cut in found)
+    assert (found[0].weights.keys() == found[1].weights.keys()) == is_lifted
+
+
+def test_a_search_that_took_long_ends_with_what_it_found_and_the_next_one_goes_on_from_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No limit ends a search that has found nothing."""
+    monkeypatch.setattr(
+        CutGenerator, "separate", lambda _, counts, __: Cut(counts) if counts.any() else None
+    )
+    monkeypatch.setattr(cutting, "SEARCH_LIMIT", 0.0)
+    search = CutSearch(ARRAYS)
+    counts = averages((1, 0, 1), (2, 2, 3))
+    counts["worker"] *= 1.2
+    ends, slots = [search.is_complete], []
+    for _ in range(2):
+        slots.append([cut.slot for cut in search.cuts(counts, Budget())])
+        ends.append(search.is_complete)
+    assert slots == [[1], [2]]
+    assert search.cuts(averages(), Budget()) == []
+    assert [*ends, search.is_complete] == [True, False, False, True]
+
+
+def rounds(
+    monkeypatch: pytest.MonkeyPatch, values: Sequence[float], patience: int, least: float
+) -> int:
+    """Number of LP solves with these values, if there is always another cut."""
+    left = list(values)
+
+    def refine(self: ColumnGeneration, *_: Any) -> bool:
+        self.value = left.pop(0)
+        return True
+
+    state = SolveState(Budget())
+    bound = configuration_bound(INSTANCE)
+    monkeypatch.setattr(ColumnGeneration, "refine", refine)
+    monkeypatch.setattr(CutSearch, "cuts", lambda *_: [SlotCut(0, {0: np.array([0.0, 0.1])})])
+    monkeypatch.setattr(cutting, "PATIENCE", patience)
+    monkeypatch.setattr(cutting, "LEAST_PROGRESS", least)
+    cut_configuration_lp(ARRAYS, bound, state, state.budget)
+    return len(values) - len(left) - 1  # the last one is without new cuts
+
+
+def test_rounds_that_have_not_looked_at_all_slots_do_not_end_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(CutSearch, "is_complete", property(lambda _: False, lambda *_: None), False)
+    with pytest.raises(IndexError):  # it asks for more values than there are
+        rounds(monkeypatch, (10.0, 10.0, 10.0, 0.0), 1, least=0.1)
+
+
+@pytest.mark.parametrize(
+    ("values", "patience", "expected"),
+    [
+        ((100.0, 50.0, 44.0, 44.0, 0.0), 1, 4),  # 6 of 44 is more than a tenth
+        ((10.0, 8.0, 8.0, 8.0, 0.0), 2, 4),  # in two rounds it fell
+        ((10.0, 10.0, 0.0), 1, 2),
+    ],
+)
+def test_it_ends_when_the_bound_hardly_falls_any_more(
+    monkeypatch: pytest.MonkeyPatch, values: Sequence[float], patience: int, expected: int
+) -> None:
+    assert rounds(monkeypatch, values, patience, least=0.1) == expected
