@@ -184,7 +184,6 @@ PARTS = (
             "offline/benders/slot_model.py",
         ),
         (
-            U + "offline/test_filling.py",
             U + "offline/test_slot_model.py",
             U + "offline/test_shortfall.py",
             P + "test_cuts.py",

@@ -1,19 +1,22 @@
-"""From a plan of the master to schedules, on instances that can be followed by hand."""
+"""From plans of the master to schedules, and the search over plans, followed by hand."""
 
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pulp
 import pytest
 
+from oasis import Instance, Job, Schedule
 from oasis.certify.verify import verify
-from oasis.model.job import Job
-from oasis.model.schedule import Schedule
+from oasis.model.schedule import placements
 from oasis.solvers import Solution, Status
+from oasis.solvers.arrays import Limits
 from oasis.solvers.budget import Budget, WorkLimit
 from offline.benders import primal as module
+from offline.benders import replanning
 from offline.benders.master import CountModel
 from offline.benders.primal import (
     PlanComparison,
@@ -22,105 +25,39 @@ from offline.benders.primal import (
     close_plan,
     whole_plan,
 )
+from offline.benders.replanning import Replanning
 from offline.benders.slot_model import Fill
 from offline.benders.subproblem import Separation, adjust
 from offline.heuristics.best_solution import BestSolution, DualValues, PartialSolution
 from offline.model.arrays import OfflineArrays
+from offline.params import BendersParams
 from offline.state import SolveState
 from tests import builders
 
-CLUSTER = builders.cluster(gpus=3.0, servers=2)
+TWO_SERVERS, ONE_SERVER = builders.cluster(gpus=3.0, servers=2), builders.cluster(gpus=2.0)
 
 
-def job(name: str, gpus: float, value: float, workers: int = 1, slots: int = 1) -> Job:
-    return builders.job(name, 0, slots, value, slots - 1.0, workers, gpus=gpus)
-
-
-instance = partial(builders.instance, horizon=1, on=CLUSTER)
-
-
-def model(*jobs: Job, horizon: int = 1, whole: bool = True) -> CountModel:
-    made = CountModel(OfflineArrays.of(instance(*jobs, horizon=horizon)))
-    if whole:
-        made.require(pulp.LpInteger, pulp.LpInteger)
-    return made
+def wide(name: str, gpus: float, value: float, workers: int = 1) -> Job:
+    """`workers` workers of these GPUs in the first slot."""
+    return builders.job(name, 0, 1, value, 0.0, workers, gpus=gpus)
 
 
 # Three items of 2 on two servers of 3: by total capacity all fit, one by one only two.
-THREE = tuple(job(name, 2.0, value) for name, value in (("a", 5.0), ("b", 4.0), ("c", 3.0)))
+THREE = tuple(wide(name, 2.0, value) for name, value in (("a", 5.0), ("b", 4.0), ("c", 3.0)))
 
 
-def heuristic(*jobs: Job, horizon: int = 1) -> PrimalHeuristic:
-    problem = instance(*jobs, horizon=horizon)
+def heuristic(
+    *jobs: Job, horizon: int = 1, on: Any = TWO_SERVERS, known: dict[str, Schedule] | None = None
+) -> PrimalHeuristic:
+    """One that starts from `known` schedules, prices of 0 behind it."""
+    problem = Instance(horizon, on, jobs)
     arrays = OfflineArrays.of(problem)
-    made = CountModel(arrays)
-    state = SolveState(Budget())
-    best = BestSolution(PartialSolution(arrays, {}), state, partial(verify, problem))
-    free = [np.zeros((horizon, n, 1)) for n in (2, 1)]
+    model, state = CountModel(arrays), SolveState(WorkLimit(60.0).start())
+    best = BestSolution(PartialSolution(arrays, known), state, partial(verify, problem))
+    state.record_bound(model.trivial_bound)
+    free = [np.zeros((horizon, *group.capacity.shape)) for group in (arrays.worker, arrays.ps)]
     duals = DualValues.of(arrays, *free)
-    rng = np.random.default_rng(0)
-    return PrimalHeuristic(made, Separation(made), best, duals, rng)
-
-
-# -- plans -----------------------------------------------------------------------------------------
-
-
-def test_cuts_that_are_found_after_a_plan_hold_in_the_next() -> None:
-    made = model(*THREE)
-    first = close_plan(made, {}, Budget())
-    assert Separation(made).cut(first.values, Budget())
-    assert close_plan(made, {}, Budget()).objective == pytest.approx(9.0)
-
-
-def test_limits_hold_for_this_plan_alone() -> None:
-    made = model(*THREE)
-    near = made.near({1: 0}, 0)
-    rows = len(made.read().rows)
-    first = close_plan(made, near, Budget())
-    assert len(made.read().rows) == rows
-    assert first.objective is not None
-    assert close_plan(made, {}, Budget()).objective == pytest.approx(12.0)
-
-
-def test_relax_and_fix_ends_with_a_step_that_finds_nothing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    calls = 0
-
-    def nothing(*_: object) -> Solution:
-        nonlocal calls
-        calls += 1
-        return Solution(Status.TIME_LIMIT, None, 9.0, float("inf"), {})
-
-    monkeypatch.setattr(module, "close_plan", nothing)
-    made = model(*THREE, horizon=4)
-    found = whole_plan(made, {}, Budget(), PlanLimits(slots_at_once=1), [], 0.0, range(4))
-    assert found.status is Status.TIME_LIMIT
-    assert calls == 1
-
-
-def test_ctrl_c_while_planning_is_not_swallowed(monkeypatch: pytest.MonkeyPatch) -> None:
-    stopped = Solution(Status.INTERRUPTED, None, 0.0, 0.0, {})
-    monkeypatch.setattr(module.highs, "solve", lambda *_, **__: stopped)
-    with pytest.raises(KeyboardInterrupt):
-        close_plan(model(*THREE), {}, Budget())
-
-
-def test_the_size_of_a_unit_is_its_largest_share_of_all_servers() -> None:
-    """Of six GPUs; of parameter servers these jobs ask for nothing."""
-    made = model(job("a", 2.0, 5.0), job("b", 3.0, 5.0))
-    assert made.sizes("worker") == pytest.approx([2.0 / 6.0, 3.0 / 6.0])
-    assert made.sizes("ps").tolist() == [0.0, 0.0]
-
-
-def test_the_scale_of_distances_is_what_the_known_plan_takes() -> None:
-    made = model(*THREE)
-    known = made.values_of({name: Schedule(name, [[0, 0, 1]], []) for name in "ab"})
-    compared = PlanComparison.of(made.read(), known, made.size_of)
-    assert compared.scale == pytest.approx(4.0 / 6.0)
-
-
-# -- placing a plan --------------------------------------------------------------------------------
+    return PrimalHeuristic(model, Separation(model), best, duals, np.random.default_rng(0))
 
 
 def merged_plan(*names: str) -> dict[str, Schedule]:
@@ -128,36 +65,65 @@ def merged_plan(*names: str) -> dict[str, Schedule]:
     return {name: Schedule(name, [[0, 0, 1]], []) for name in names}
 
 
+# -- plans -----------------------------------------------------------------------------------------
+
+
+def test_relax_and_fix_ends_with_a_step_that_finds_nothing_and_ctrl_c_is_not_swallowed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = heuristic(*THREE, horizon=4).model
+    asked: list[Any] = []
+    status = Status.TIME_LIMIT
+
+    def nothing(*given: object, **_: object) -> Solution:
+        asked.append(given)
+        return Solution(status, None, 9.0, float("inf"), {})
+
+    monkeypatch.setattr(module.highs, "solve", nothing)
+    found = whole_plan(made, {}, Budget(), PlanLimits(slots_at_once=1), [], 0.0, range(4))
+    assert found.status is Status.TIME_LIMIT
+    assert len(asked) == 1
+    status = Status.INTERRUPTED
+    with pytest.raises(KeyboardInterrupt):
+        close_plan(made, {}, Budget())
+
+
+def test_units_count_by_their_largest_share_of_all_servers_and_dense_jobs_most() -> None:
+    """Of six GPUs; of parameter servers these jobs ask for nothing."""
+    primal = heuristic(wide("thin", 3.0, 1.0), wide("dense", 1.0, 9.0), wide("mid", 2.0, 4.0))
+    assert primal.model.sizes("worker") == pytest.approx([3.0 / 6.0, 1.0 / 6.0, 2.0 / 6.0])
+    assert primal.model.sizes("ps").tolist() == [0.0, 0.0, 0.0]
+    assert primal._worth.tolist() == [1.0, 10.0, 5.5]
+    assert heuristic(THREE[0])._worth.tolist() == [1.0]
+    model = heuristic(*THREE).model
+    model.require(pulp.LpInteger, pulp.LpInteger)
+    compared = PlanComparison.of(
+        model.read(), model.values_of(merged_plan("a", "b")), model.size_of
+    )
+    assert compared.scale == pytest.approx(4.0 / 6.0), "what the known plan takes"
+
+
+# -- placing a plan --------------------------------------------------------------------------------
+
+
 def test_a_plan_that_fits_is_placed_whole() -> None:
     primal = heuristic(*THREE)
     assert primal.place(merged_plan("a", "c"), Budget()) == []
     assert primal.best.value == pytest.approx(8.0)  # there is no room for b beside them
     schedules = primal.best.solution.by_id
-    servers = sorted(schedule.workers[0, 1] for schedule in schedules.values())
-    assert servers == [0, 1]
+    assert sorted(schedule.workers[0, 1] for schedule in schedules.values()) == [0, 1]
 
 
-def test_counts_that_do_not_fit_are_told_with_their_slots() -> None:
+def test_counts_that_do_not_fit_are_told_with_their_slots_and_leave_so_much_room_free() -> None:
+    """One of three items of 2 was not placed: 2 of 6 GPUs."""
     primal = heuristic(*THREE)
     (misfit,) = primal.place(merged_plan("a", "b", "c"), Budget())
-    assert misfit.group == "worker"
-    assert misfit.slots == [0]
-    assert misfit.counts.tolist() == [1, 1, 1]
+    assert (misfit.group, misfit.slots, misfit.counts.tolist()) == ("worker", [0], [1, 1, 1])
     assert primal.best.value == pytest.approx(9.0)  # the two worthier ones found their places
-
-
-def test_what_does_not_fit_is_proven_before_any_other_search(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Cuts are to have the time of a plan that is placed exactly."""
-    primal = heuristic(*THREE)
-
-    def searched(*_: object) -> None:
-        raise AssertionError("the shortfall search has taken the time of the cuts")
-
-    monkeypatch.setattr(primal.shortfall, "search", searched)
-    (misfit,) = primal.place(merged_plan("a", "b", "c"), Budget(), float("inf"))
-    assert misfit.placed.sum() == 2
+    room: dict[tuple[str, int], float] = {}
+    for left in (1 - 2 / 6, 1 - 4 / 6):
+        primal._squeeze(room, misfit)
+        assert room == {("worker", 0): pytest.approx(left)}
 
 
 def test_jobs_that_lack_work_find_room_where_there_is_some() -> None:
@@ -169,7 +135,7 @@ def test_jobs_that_lack_work_find_room_where_there_is_some() -> None:
 
 def test_a_job_that_finds_some_of_its_places_gets_none_of_them() -> None:
     """Beside the job of 3 GPUs there is room for one of the two workers of the other."""
-    primal = heuristic(job("wide", 2.0, 1.0, workers=2), job("big", 3.0, 9.0))
+    primal = heuristic(wide("wide", 2.0, 1.0, workers=2), wide("big", 3.0, 9.0))
     plan = {"wide": Schedule("wide", [[0, 0, 2]], []), "big": Schedule("big", [[0, 0, 1]], [])}
     (misfit,) = primal.place(plan, Budget())
     assert misfit.counts.tolist() == [2, 1]
@@ -177,64 +143,166 @@ def test_a_job_that_finds_some_of_its_places_gets_none_of_them() -> None:
     assert primal.best.value == pytest.approx(9.0)
 
 
-def test_a_slot_that_loses_a_unit_keeps_the_places_of_the_others() -> None:
+@pytest.mark.parametrize(
+    ("counts", "units"), [([2, 2], [[1, 1], [1, 1]]), ([1, 3], [[1, 0], [1, 2]]), ([2, 3], None)]
+)
+def test_a_slot_that_loses_a_unit_keeps_the_places_of_the_others(
+    counts: list[int], units: list[list[int]] | None
+) -> None:
     """Known units of the first item stay on both servers; the second has room beside them."""
     capacity, demand = np.array([[3.0], [3.0]]), np.array([[2.0], [1.0]])
-    known = np.array([[1, 1], [0, 0]])
-    found = adjust(capacity, demand, known, np.array([2, 2]))
-    assert found is not None
-    assert found.tolist() == [[1, 1], [1, 1]]
-    fewer = adjust(capacity, demand, known, np.array([1, 3]))
-    assert fewer is not None
-    assert (fewer.sum(axis=1).tolist(), int(fewer[0, 0])) == ([1, 3], 1)
-    assert adjust(capacity, demand, known, np.array([2, 3])) is None
+    found = adjust(capacity, demand, np.array([[1, 1], [0, 0]]), np.array(counts))
+    assert (None if found is None else found.tolist()) == units
 
 
-def test_a_slot_of_the_same_counts_is_placed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    long = tuple(job(name, 2.0, 5.0, slots=3) for name in "ab")
-    primal = heuristic(*long, horizon=3)
-    asked = []
-    monkeypatch.setattr(module, "adjust", lambda *_: None)
-    place = module.place_by_patterns
-    monkeypatch.setattr(
-        module, "place_by_patterns", lambda *given: asked.append(given) or place(*given)
-    )
-    rows = [[slot, 0, 1] for slot in range(3)]
-    assert primal.place({name: Schedule(name, rows, []) for name in "ab"}, Budget()) == []
-    assert len(asked) == 1  # for the workers; of the parameter servers there are none
-    assert primal.best.value == pytest.approx(10.0)
-
-
-def test_denser_jobs_are_worth_more_where_not_all_fit() -> None:
-    primal = heuristic(job("thin", 3.0, 1.0), job("dense", 1.0, 9.0), job("mid", 2.0, 4.0))
-    order = [primal.model.jobs[k].job.id for k in np.argsort(primal._worth)]
-    assert order == ["thin", "mid", "dense"]
-    assert (primal._worth.min(), primal._worth.max()) == (1.0, 10.0)
-
-
-def test_a_single_job_has_the_least_worth() -> None:
-    assert heuristic(job("a", 2.0, 5.0))._worth.tolist() == [1.0]
-
-
-def test_a_misfit_leaves_so_much_room_free_as_it_lacked() -> None:
-    """One of three items of 2 was not placed: 2 of 6 GPUs; at least the least squeeze."""
-    primal = heuristic(*THREE)
-    (misfit,) = primal.place(merged_plan("a", "b", "c"), Budget())
-    room: dict[tuple[str, int], float] = {}
-    primal._squeeze(room, misfit)
-    assert room == {("worker", 0): pytest.approx(1 - 2 / 6)}
-    primal._squeeze(room, misfit)
-    assert room == {("worker", 0): pytest.approx(1 - 4 / 6)}
-
-
-def test_the_search_ends_with_the_best_schedules() -> None:
-    primal = heuristic(*THREE)
-    added = primal.search({}, Budget())
-    assert added >= 1  # the counts (1, 1, 1) are cut off
-    assert primal.best.value == pytest.approx(9.0)
-
-
-def test_a_search_without_time_plans_nothing() -> None:
+def test_the_search_ends_with_the_best_schedules_and_without_time_plans_nothing() -> None:
     primal = heuristic(*THREE)
     assert primal.search({}, WorkLimit(0.0).start()) == 0
     assert primal.best.value == 0.0
+    assert primal.search({}, Budget()) >= 1  # the counts (1, 1, 1) are cut off
+    assert primal.best.value == pytest.approx(9.0)
+
+
+# -- the search over plans -------------------------------------------------------------------------
+
+
+def job(name: str, work: int, due: int, value: float, arrival: int = 0, most: int = 2) -> Job:
+    """`work` worker-slots of one GPU, at most `most` at once, worth something until slot `due`."""
+    return builders.job(name, arrival, work // most, value, float(due - arrival), most)
+
+
+def runs(name: str, *rows: tuple[int, int, int]) -> dict[str, Schedule]:
+    return {name: Schedule(name, placements(list(rows)), placements([]))}
+
+
+SMALL = tuple(job(f"s{k}", 1, 3, 1.0, most=1) for k in range(8))
+BIG = job("big", 8, 3, 10.0)
+FULL = {name: s for k in range(8) for name, s in runs(f"s{k}", (k // 2, 0, 1)).items()}
+
+
+def search(
+    monkeypatch: pytest.MonkeyPatch,
+    *jobs: Job,
+    horizon: int = 4,
+    known: dict[str, Schedule] | None = None,
+    span: int = BendersParams().span,
+    **constants: float,
+) -> Replanning:
+    """A search on two GPUs that starts from `known` schedules."""
+    for name, value in {"RANDOM_SHARE": 0.0, **constants}.items():
+        monkeypatch.setattr(replanning, name, value)
+    primal = heuristic(*jobs, horizon=horizon, on=ONE_SERVER, known=known)
+    shared = primal.model, primal.separation, primal, primal.best, primal.duals, primal.rng
+    return Replanning(*shared, span)
+
+
+def completions(run: Replanning, limits: Limits) -> list[list[int]]:
+    """Slots in which each job may complete, by limits of `CountModel.completing`."""
+    return [
+        [t for t, variable in c.done.items() if limits[variable.name] == (0.0, 1.0)]
+        for c in run.model.jobs
+    ]
+
+
+def test_it_frees_all_the_jobs_that_one_worth_more_needs_gone(monkeypatch) -> None:
+    """One job is worth more than the eight that fill the server: all of them must go at once."""
+    run = search(monkeypatch, *SMALL, BIG, known=FULL)
+    assert run.search(run.best.state.budget.within(0.0))
+    assert run.best.value == 8.0, "without time it tries nothing"
+    run.search(run.best.state.budget.within(1.0))
+    assert run.best.value == 10.0
+    assert list(run.best.solution.by_id) == ["big"]
+
+
+def test_it_begins_where_it_is_told_to(monkeypatch) -> None:
+    """In the neighbourhood of the relaxation the big job has no slot, in the next one it has."""
+    run = search(monkeypatch, *SMALL, BIG)
+    run.begin(run.model.completing({c.index: range(4) for c in run.model.jobs[:8]}))
+    run._try(run.best.state.budget)
+    assert run.best.value == 8.0
+    run.search(run.best.state.budget.within(1.0))
+    assert run.best.value == 10.0
+
+
+def test_the_others_may_complete_earlier_but_not_later(monkeypatch) -> None:
+    known = runs("a", (2, 0, 2))
+    run = search(monkeypatch, job("a", 2, 3, 1.0), job("b", 2, 3, 1.0), known=known)
+    for free, slots in (
+        (set(), [[0, 1, 2], []]),
+        ({1}, [[0, 1, 2], [0, 1, 2, 3]]),
+        ({0}, [[0, 1, 2, 3], []]),
+    ):
+        assert completions(run, run._limits_around(free, range(4))) == slots
+    values = {run.model.jobs[0].done[t].name: 0.5 for t in (1, 2)}
+    assert run.model.around(values, 1) == {0: range(1, 4)}
+
+
+def test_of_a_long_horizon_only_a_window_is_open(monkeypatch) -> None:
+    """Jobs that complete later complete when they do; the counts before and after stay."""
+    known = runs("a", (1, 0, 2)) | runs("b", (6, 0, 2))
+    jobs = [job(name, 2, 7, 1.0) for name in "abc"]
+    run = search(monkeypatch, *jobs, horizon=8, known=known, span=3, FAILURES=1)
+    for slot, slots in ((0.0, range(3)), (7.0, range(5, 8)), (3.0, range(2, 5))):
+        assert run._window(slot) == slots
+    assert not run.is_whole
+    assert completions(run, run._limits_around({2}, slots)) == [[0, 1], [6], [0, 1, 2, 3, 4]]
+    asked: list[Limits] = []
+    monkeypatch.setattr(run.primal, "search", lambda near, *_: asked.append(near))
+    run.begin(run._limits_around({2}, slots), slots)
+    run._try(run.best.state.budget)
+    assert asked
+    for near in (run._near, *asked):
+        assert near["y_0_0_1"] == near["y_1_0_6"] == (2, 2)
+        assert near["y_2_0_0"] == (0, 0)
+    assert not [name for name in run._near if name.endswith(("_2", "_3", "_4"))]
+
+
+def test_steps_to_a_plan_ask_for_more_after_one_that_was_placed_and_for_less_after_others(
+    monkeypatch,
+) -> None:
+    """From 8 to a plan worth 12: a quarter of the gain, then more of what is left, then less."""
+    run = search(monkeypatch, *SMALL, BIG, known=FULL, FAILURES=3, MOST_AMBITION=0.3)
+    run.begin({})
+    asked: list[float] = []
+
+    def placed(*given: Any) -> int:
+        asked.append(given[2])
+        if len(asked) == 1:
+            everything = runs("big", *((t, 0, 2) for t in range(4)))
+            run.best.offer(PartialSolution(run.model.arrays, everything))
+        return 0
+
+    monkeypatch.setattr(run.primal, "search", placed)
+    run._walk({8: 3}, 12.0, run.best.state.budget)
+    assert asked == pytest.approx([0.25 * 4, 0.3 * 2, 0.15 * 2, 0.075 * 2])
+    monkeypatch.setattr(replanning, "LEAST_GAIN", 0.5)  # the bound is 18, so it must gain 4
+    run._walk({8: 3}, 13.9, run.best.state.budget)
+    assert len(asked) == 4, "too little is left to gain"
+    run._walk({8: 3}, 14.1, run.best.state.budget)
+    assert asked[4:] == [4.0] * 3
+
+
+def test_jobs_are_free_about_one_that_does_not_run(monkeypatch) -> None:
+    """Where half of four may be new, both of those outside are; of the others, the nearest."""
+    new = [job(f"n{k}", 2, 5, 1.0, arrival=4) for k in range(2)]
+    limits = {"FIRST_JOBS": 4, "INVITED_SHARE": 0.5, "SPREAD": 1}
+    run = search(monkeypatch, *SMALL, *new, horizon=6, known=FULL, **limits)
+    assert run._choose() == ({6, 7, 8, 9}, range(6))
+
+
+def test_fewer_jobs_are_free_after_a_plan_that_took_too_long(monkeypatch) -> None:
+    run = search(monkeypatch, BIG, FIRST_JOBS=7, FEWEST_JOBS=4)
+    for status, objective, size in (
+        (Status.OPTIMAL, 9.0, 8),
+        (Status.INFEASIBLE, None, 9),
+        (Status.WORK_LIMIT, None, 7),
+        (Status.WORK_LIMIT, None, 5),
+        (Status.WORK_LIMIT, None, 4),
+    ):
+        run._adapt(Solution(status, objective, 9.0, np.inf, {"u": 1.0} if objective else {}))
+        assert run._size == size
+
+
+def test_without_a_job_of_any_worth_there_is_nothing_to_try(monkeypatch) -> None:
+    run = search(monkeypatch, job("late", 8, 0, 1.0))
+    assert not run.search(run.best.state.budget)

@@ -1,6 +1,8 @@
-"""The heaviest workers of one slot with their parameter servers, against enumeration."""
+"""Counts of one slot on servers, and the heaviest workers of it, against enumeration."""
 
 from __future__ import annotations
+
+from itertools import product
 
 import numpy as np
 import pytest
@@ -8,15 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oasis import Cluster, Constant, Instance, Job, Server
+from oasis.model.rounding import FloatArray
 from oasis.solvers import Solution, Status, highs
 from oasis.solvers.budget import Budget
+from offline.benders import subproblem
 from offline.benders.master import CountModel
 from offline.benders.slot_model import SlotModel, Units
+from offline.benders.subproblem import place
 from offline.enumeration import fitting_counts
 from offline.model.arrays import GROUPS, OfflineArrays
 from tests.strategies import fewer
-
-RESOURCES = ("gpu", "bandwidth_gbps")
 
 
 def job(name: str, gpus: float, gbps: float = 1.0, of_ps: float = 2.0, most: int = 4) -> Job:
@@ -29,21 +32,11 @@ def job(name: str, gpus: float, gbps: float = 1.0, of_ps: float = 2.0, most: int
 def slots_of(jobs: list[Job], servers: list[float], hosts: list[float]) -> SlotModel:
     """Worker servers and hosts of this many GPUs, with bandwidth to spare."""
     groups = (
-        tuple(
-            Server(f"{kind}{k}", {"gpu": gpus, "bandwidth_gbps": 99.0})
-            for k, gpus in enumerate(rooms)
-        )
+        tuple(Server(f"{kind}{k}", {"gpu": n, "bandwidth_gbps": 99.0}) for k, n in enumerate(rooms))
         for kind, rooms in (("w", servers), ("p", hosts))
     )
-    cluster = Cluster(RESOURCES, *groups, 1.0)
-    arrays = OfflineArrays.of(Instance(9, cluster, tuple(jobs)))
-    return SlotModel(CountModel(arrays))
-
-
-def best(slots: SlotModel, most: list[int], weights: list[float], known: Units | None) -> Units:
-    found = slots.best(np.array(most), np.array(weights), known or slots.empty(), Budget(), 0.0)
-    assert found is not None
-    return found
+    cluster = Cluster(("gpu", "bandwidth_gbps"), *groups, 1.0)
+    return SlotModel(CountModel(OfflineArrays.of(Instance(9, cluster, tuple(jobs)))))
 
 
 def check_feasible(slots: SlotModel, units: Units, most: list[int]) -> None:
@@ -64,14 +57,6 @@ def test_workers_whose_parameter_servers_found_no_host_are_left_out() -> None:
     assert (units["worker"].tolist(), units["ps"].tolist()) == ([[3, 1]], [[2]])
     spare = slots.consistent({"worker": np.array([[1, 0]]), "ps": np.array([[2]])})
     assert (spare["worker"].tolist(), spare["ps"].tolist()) == ([[1, 0]], [[1]])
-
-
-def test_ctrl_c_while_a_slot_is_filled_is_not_swallowed(monkeypatch: pytest.MonkeyPatch) -> None:
-    stopped = Solution(Status.INTERRUPTED, None, 0.0, np.inf, {})
-    monkeypatch.setattr(highs, "solve", lambda *_, **__: stopped)
-    slots = slots_of([job("a", 1.0)], [4.0], [1.0])
-    with pytest.raises(KeyboardInterrupt):
-        slots.best(np.array([1]), np.ones(1), slots.empty(), Budget(), 0.0)
 
 
 def test_no_unit_of_the_lightest_worker_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,7 +113,58 @@ def test_no_units_are_heavier_than_the_heaviest_and_none_lighter_than_the_start(
     for counts in (heaviest, data.draw(st.sampled_from(sorted(fitting)))):
         placed = fitting[counts]
         known = {"worker": np.array(placed.workers), "ps": np.array(placed.ps)}
-        units = best(slots, most, weights.tolist(), known)
+        units = slots.best(np.array(most), weights, known, Budget(), 0.0)
+        assert units is not None
         check_feasible(slots, units, most)
         weight = float(weights @ units["worker"].sum(axis=1))
         assert float(weights @ counts) - 1e-9 <= weight <= float(weights @ heaviest) + 1e-9
+
+
+# -- counts on servers -----------------------------------------------------------------------------
+
+
+def test_ctrl_c_while_counts_are_placed_is_not_swallowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    stopped = Solution(Status.INTERRUPTED, None, 0.0, np.inf, {})
+    monkeypatch.setattr(highs, "solve", lambda *_, **__: stopped)
+    room = np.full((2, 1), 3.0)
+    with pytest.raises(KeyboardInterrupt):
+        place(room, np.array([[2.0]]), np.array([3]), Budget())
+    slots = slots_of([job("a", 1.0)], [4.0], [1.0])
+    with pytest.raises(KeyboardInterrupt):
+        slots.best(np.array([1]), np.ones(1), slots.empty(), Budget(), 0.0)
+
+
+def most_worth(room: FloatArray, demand: FloatArray, counts: list[int], worth: FloatArray) -> float:
+    """The best value of any placement, by trying all of them."""
+    best = 0.0
+    for choice in product(*(range(n + 1) for n in counts for _ in room)):
+        units = np.array(choice).reshape(len(counts), len(room))
+        if (units.T @ demand <= room + 1e-9).all() and (units.sum(axis=1) <= counts).all():
+            best = max(best, float(worth @ units.sum(axis=1)))
+    return best
+
+
+@fewer(4)
+@given(
+    capacity=st.lists(st.integers(0, 5), min_size=1, max_size=2),
+    items=st.lists(
+        st.tuples(st.integers(1, 4), st.integers(0, 3), st.sampled_from([1.0, 2.5])),
+        min_size=1,
+        max_size=3,
+    ),
+)
+def test_no_placement_is_worth_more_and_each_search_agrees(
+    capacity: list[int], items: list[tuple[int, int, float]]
+) -> None:
+    room = np.array(capacity, float)[:, None]
+    demand = np.array([[float(size)] for size, _, _ in items])
+    counts = [count for _, count, _ in items]
+    worth = np.array([value for _, _, value in items])
+    best = most_worth(room, demand, counts, worth)
+    known = room, demand, np.array(counts), Budget(), worth
+    for search, proof in ((place, True), (subproblem._by_servers, Status.OPTIMAL)):
+        units, is_proven = search(*known)
+        assert (units >= 0).all()
+        assert (units.T @ demand <= room * (1 + 1e-9) + 1e-9).all()
+        assert is_proven == proof
+        assert float(worth @ units.sum(axis=1)) == pytest.approx(best)
