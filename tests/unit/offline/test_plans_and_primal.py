@@ -248,13 +248,14 @@ def test_of_a_long_horizon_only_a_window_is_open(monkeypatch) -> None:
     assert completions(run, run._limits_around({2}, slots)) == [[0, 1], [6], [0, 1, 2, 3, 4]]
     asked: list[Limits] = []
     monkeypatch.setattr(run.primal, "search", lambda near, *_: asked.append(near))
+    run.begin({}, slots)
+    assert not [name for name in run._near if name.endswith(("_2", "_3", "_4"))]
     run.begin(run._limits_around({2}, slots), slots)
     run._try(run.best.state.budget)
     assert asked
     for near in (run._near, *asked):
         assert near["y_0_0_1"] == near["y_1_0_6"] == (2, 2)
         assert near["y_2_0_0"] == (0, 0)
-    assert not [name for name in run._near if name.endswith(("_2", "_3", "_4"))]
 
 
 def test_steps_to_a_plan_ask_for_more_after_one_that_was_placed_and_for_less_after_others(
