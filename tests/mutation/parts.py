@@ -127,8 +127,7 @@ PARTS = (
             "offline/model/constraints.py",
         ),
         (
-            U + "offline/test_master*.py",
-            U + "offline/test_fewest_ps.py",
+            U + "offline/test_model.py",
             O + "test_milp_agreement.py",
             O + "test_benders.py",
             O + "test_separation.py",

@@ -2,48 +2,37 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pulp
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import oasis
 from oasis.model import rounding
-from oasis.solvers.budget import Budget, OutOfTimeError
+from oasis.model.rounding import CAPACITY_TOLERANCE
+from oasis.solvers.arrays import RowArrays
+from oasis.solvers.budget import Budget
 from offline import solve
 from offline.benders.master import CountModel
 from offline.enumeration import fitting_counts
-from offline.model.arrays import GROUPS, OfflineArrays, units_that_fit
+from offline.model.arrays import OfflineArrays, units_that_fit
 from offline.model.capacities import limits_of_server
-from offline.model.milp import CompactModel, compact_size
+from offline.model.constraints import fewest_ps, ps_of_work
+from offline.model.milp import CompactModel, ScheduleExchange
 from offline.model.schedule_model import ScheduleModel
-from offline.model.variables import variables_of
 from offline.params import EnumerationParams
+from offline.patterns import Cut
+from offline.state import Phase, SolveState
 from tests import builders
-from tests.strategies import all_instances, fewer, levels, of, small_instances
+from tests.linear import as_pulp
+from tests.strategies import fewer, levels, of, small_instances
 
-
-@given(all_instances())
-@fewer(2)
-def test_arrays_say_what_the_instance_says(instance: oasis.Instance) -> None:
-    arrays, cluster = OfflineArrays.of(instance), instance.cluster
-    for name, capacity in zip(GROUPS, (cluster.worker_capacity, cluster.ps_capacity), strict=True):
-        group = arrays.group(name)
-        assert (group.capacity == capacity).all()
-        for k, job in enumerate(instance.jobs):
-            demand = getattr(job, name)
-            assert group.demand[k].tolist() == [demand.get(r, 0.0) for r in cluster.resources]
-    part = arrays.part([len(instance.jobs) - 1])
-    assert part.jobs == instance.jobs[-1:]
-    assert (part.worker.demand == arrays.worker.demand[-1:]).all()
-    completion = instance.horizon - 1
-    job = instance.jobs[-1]
-    assert arrays.utility(len(instance.jobs) - 1, completion) == float(
-        job.utility(completion - job.arrival)
-    )
+TINY = oasis.generate("testbed", jobs=3, worker_servers=1, ps_servers=1, horizon=4, seed=3)
 
 
 @given(
@@ -102,52 +91,11 @@ def test_schedules_survive_the_way_through_the_variables(
         assert oasis.verify(instance, found) >= run.total_utility * (1 - 1e-9)
 
 
-@given(all_instances())
-@fewer(3)
-def test_jobs_without_variables_can_be_worth_nothing(instance: oasis.Instance) -> None:
-    arrays, problem = OfflineArrays.of(instance), pulp.LpProblem("test", pulp.LpMaximize)
-    run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
-    for k, job in enumerate(instance.jobs):
-        made = variables_of(arrays, k, 0, problem)
-        if made is None:
-            assert job.id not in run.schedules
-        else:
-            assert made.slots[0] == job.arrival
-            assert all(value > 0 for value in made.utility.values())
-            assert min(made.done) >= job.arrival
-            assert made.completed.keys() == made.done.keys()
-
-
-@given(all_instances())
-@fewer(3)
-def test_a_job_has_completed_from_its_completion_on(instance: oasis.Instance) -> None:
-    model = CountModel(OfflineArrays.of(instance))
-    run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
-    values = model.values_of(run.schedules)
-    for c in model.jobs:
-        schedule = run.schedules.get(c.job.id)
-        completion = instance.horizon if schedule is None else schedule.completion
-        for slot, variable in c.completed.items():
-            assert values.get(variable.name, 0.0) == (slot >= completion)
-
-
 def test_a_job_longer_than_any_array_is_left_out_of_every_method() -> None:
     jobs = (builders.job("a"), builders.job("b", minibatch_time=1e30))
     given = builders.instance(*jobs, horizon=3)
     for method in ("milp", "benders", "colgen"):
         assert oasis.solve(given, method=method).objective == 1.0
-
-
-def test_a_model_that_takes_too_long_to_build_is_given_up() -> None:
-    instance = oasis.generate("testbed", jobs=3, seed=1)
-    with pytest.raises(OutOfTimeError):
-        CompactModel(OfflineArrays.of(instance), Budget(0.0))
-
-
-def test_size_counts_slots_from_arrival_times_servers() -> None:
-    instance = oasis.generate("testbed", jobs=3, worker_servers=2, ps_servers=1, horizon=6, seed=1)
-    slots = sum(6 - job.arrival for job in instance.jobs)
-    assert compact_size(OfflineArrays.of(instance)) == 3 * slots
 
 
 @given(small_instances())
@@ -167,8 +115,179 @@ def test_counts_that_fit_are_closed_downwards_and_placed_as_counted(
 
 
 def test_an_instance_too_large_to_enumerate_is_refused_by_its_steps() -> None:
-    tiny = oasis.generate("testbed", jobs=2, worker_servers=1, ps_servers=1, horizon=3, seed=3)
     with pytest.raises(ValueError, match=r"too large for brute force: \d+ steps, at most 1; use"):
-        solve(tiny, "bruteforce", params=EnumerationParams(max_steps=1))
-    best = solve(tiny, "bruteforce").objective
-    assert solve(tiny, "milp", time_limit=None).objective == pytest.approx(best, rel=1e-6)
+        solve(TINY, "bruteforce", params=EnumerationParams(max_steps=1))
+    best = solve(TINY, "bruteforce").objective
+    assert solve(TINY, "milp", time_limit=None).objective == pytest.approx(best, rel=1e-6)
+
+
+# -- rows of the master, on two jobs and two slots -------------------------------------------------
+
+BANDWIDTH = "bandwidth_gbps"
+CLUSTER = oasis.Cluster(
+    ("cpu", BANDWIDTH, "gpu"),
+    (
+        oasis.Server("w0", {"cpu": 3.0, BANDWIDTH: 10.0}),
+        oasis.Server("w1", {"cpu": 2.0, BANDWIDTH: 10.0}),
+    ),
+    (oasis.Server("p", {"cpu": 4.0, BANDWIDTH: 10.0}),),
+    1.0,
+)
+
+
+JOBS = tuple(
+    builders.job(name, arrival, 1, value, workers=workers, worker=amounts, ps=amounts)
+    for name, arrival, value, workers, amounts in (
+        ("a", 0, 5.0, 3, {"cpu": 1.0, BANDWIDTH: 1.0}),
+        ("b", 1, 7.0, 1, {"cpu": 2.0, BANDWIDTH: 1.0}),
+    )
+)
+Row = tuple[dict[str, float], float | None, float | None]
+
+
+@pytest.fixture
+def model() -> CountModel:
+    return CountModel(OfflineArrays.of(oasis.Instance(2, CLUSTER, JOBS)))
+
+
+def read(model: CountModel, rows: RowArrays) -> list[Row]:
+    """Coefficients by variable, lower and upper limit of every row."""
+    problem = as_pulp(replace(model.read(), rows=rows))
+    return [
+        ({v.name: float(c) for v, c in row.items()}, row.getLb(), row.getUb())
+        for row in problem.constraints()
+    ]
+
+
+def name(model: CountModel, which: str, group: str, slot: int) -> str:
+    """The variable of a job's count in a slot."""
+    return model.jobs["ab".index(which)].units(group)[slot, 0].name
+
+
+def test_first_cuts_are_the_total_capacities(model: CountModel) -> None:
+    """CPU: 1 and 2 of 5; bandwidth: 1 and 1 of 20. There are no GPUs, so nothing of them."""
+    assert (model.size, model.trivial_bound) == (2 + 1, 12.0)
+    found = {group: [cut.weights.tolist() for cut in cuts] for group, cuts in model.cuts.items()}
+    assert found["worker"] == [[1 / 5, 2 / 5], [1 / 20, 1 / 20]]
+    assert found["ps"] == [[1 / 4, 2 / 4], [1 / 10, 1 / 10]]
+
+
+def test_cut_has_a_row_in_each_slot_in_which_it_can_bind_and_only_once(model: CountModel) -> None:
+    """At most 3 workers of a and 1 of b: 0.4 each exceed 1 in both slots, 0.25 in slot 1 not."""
+    cut = Cut(np.array([0.4, 0.4]))
+    rows = read(model, model.rows(model.add("worker", cut, [0, 1])))
+    limit = pytest.approx(1.0 + CAPACITY_TOLERANCE, rel=1e-15)
+    a0, a1, b1 = name(model, "a", "worker", 0), *(name(model, j, "worker", 1) for j in "ab")
+    assert rows == [({a0: 0.4}, None, limit), ({a1: 0.4, b1: 0.4}, None, limit)]
+    number = len(model.cuts["worker"]) - 1
+    assert model.place("worker", number, [0, 1]) == []
+    assert model.add("worker", Cut(np.array([1 / 3, 0.0])), [0, 1]) == []
+    assert len(model.add("worker", Cut(np.array([0.25, 0.5])), [0, 1])) == 1
+    assert len(model.add("ps", cut, [1])) == 1
+
+
+def test_room_is_what_was_asked_for_last_and_new_cuts_count(model: CountModel) -> None:
+    model.add("worker", Cut(np.array([0.4, 0.4])), [0])
+    for share in (0.75, 0.5, 0.5, 0.75):
+        assert [most for _, _, most in read(model, model.within({("worker", 0): share}))] == [share]
+    model.add("worker", Cut(np.array([0.5, 0.5])), [0])
+    assert len(model.within({("worker", 0): 0.75})) == 2
+
+
+def test_completion_is_where_its_variable_is_above_one_half(model: CountModel) -> None:
+    a, b = ({t: v.name for t, v in c.done.items()} for c in model.jobs)
+    assert model.completions({a[0]: 0.4, a[1]: 0.6, b[1]: 0.5}) == {0: 1}
+    assert model.completions({a[0]: 1.0, b[1]: 0.51}) == {0: 0, 1: 1}
+    assert model.completions({}) == {}
+
+
+def with_bandwidth(worker: float, ps: float, **changes: Any) -> oasis.Job:
+    demands = {"worker": {"gpu": 1, BANDWIDTH: worker}, "ps": {"cpu": 1, BANDWIDTH: ps}}
+    return builders.job("j", workers=9, **(demands | changes))
+
+
+@given(st.integers(1, 9), st.integers(0, 20), st.integers(1, 11), st.integers(1, 5))
+@example(-1, 0, 10, 5)  # 3e-10 of a parameter server a worker: three take none, four take one
+def test_fewest_ps_are_those_of_the_best_of_all_ways_to_spread_work_over_slots(
+    b: int, more: int, work: int, most: int
+) -> None:
+    job = with_bandwidth(b / 7, (b + more) / 7) if b > 0 else with_bandwidth(3e-10, 1.0)
+    found = []
+    for number in range(1, 5):
+        spread = product(range(most + 1), repeat=number)
+        totals = (int(job.ps_needed(np.array(n)).sum()) for n in spread if sum(n) >= work)
+        found.append(min(totals, default=0))
+    assert fewest_ps(job, work, most, 4).tolist() == found
+    later = fewest_ps(job, work, most, 60).tolist()  # more slots than are of use change nothing
+    assert later[:4] == found
+    assert later[12:] == [later[12]] * 48
+
+
+def test_the_row_asks_for_what_each_completion_takes() -> None:
+    """Ten worker-slots, five workers at once, four to a parameter server: 5 + 5, or 4 + 4 + 2."""
+    machine = {"gpu": 9, "cpu": 9, BANDWIDTH: 90.0}
+    on = builders.cluster(worker=machine, ps=machine)
+    jobs = with_bandwidth(1.0, 4.0, chunks=5, minibatches=2), builders.job("k", worker={"gpu": 1})
+    c, without = CountModel(OfflineArrays.of(oasis.Instance(3, on, jobs))).jobs
+    assert list(ps_of_work(without)) == []
+    assert (c.work, c.parallel) == (10, 5)
+    (row,) = ps_of_work(c)
+    servers = {z.name: 1 for z in c.ps.values()}
+    done = {v.name: -n for v, n in zip(c.done.values(), (4, 3), strict=True)}
+    assert {v.name: n for v, n in row.items()} == servers | done
+    assert (row.getLb(), row.getUb()) == (0, None)
+
+
+# -- schedules that go to HiGHS and come from it while it solves the compact model -----------------
+
+MODEL = CompactModel(OfflineArrays.of(TINY))
+OPTIMUM = solve(TINY, "bruteforce")
+ONE_OF_THEM = next(iter(OPTIMUM.schedules))
+
+
+def exchange() -> tuple[ScheduleExchange, SolveState]:
+    state = SolveState(Budget())
+    state.record_solution(0.0, {}, "nothing")
+    state.phase = Phase.COMPACT
+    return ScheduleExchange(TINY, MODEL, state), state
+
+
+def test_better_schedules_are_given_once() -> None:
+    here, state = exchange()
+    assert here.better(-float("inf")) is None, "what the solve began with is known"
+    state.record_solution(OPTIMUM.objective, OPTIMUM.schedules, "others")
+    assert here.better(OPTIMUM.objective) is None
+    values = here.better(OPTIMUM.objective / 2)
+    assert values == MODEL.values_of(OPTIMUM.schedules)
+    assert here.better(OPTIMUM.objective / 2) is None
+
+
+def test_what_is_found_counts_once_it_is_verified() -> None:
+    here, state = exchange()
+    here.record(MODEL.values_of(OPTIMUM.schedules))
+    assert state.incumbent == pytest.approx(OPTIMUM.objective)
+    assert oasis.verify(TINY, state.schedules) == state.incumbent
+    assert here.better(0.0) is None, "it came from there"
+
+
+def test_what_others_found_is_given_though_worse_schedules_come_from_there() -> None:
+    here, state = exchange()
+    state.record_solution(OPTIMUM.objective, OPTIMUM.schedules, "others")
+    worse = {ONE_OF_THEM: OPTIMUM.schedules[ONE_OF_THEM]}
+    value = oasis.verify(TINY, worse)
+    assert 0 < value < OPTIMUM.objective
+    here.record(MODEL.values_of(worse))
+    assert state.schedules is OPTIMUM.schedules, "they are better"
+    assert here.better(value) == MODEL.values_of(OPTIMUM.schedules)
+
+
+def test_what_lacks_work_ends_the_solve_and_what_exceeds_a_capacity_does_not_count() -> None:
+    here, state = exchange()
+    values = dict(MODEL.values_of(OPTIMUM.schedules))
+    workers = [v.name for c in MODEL.jobs for v in c.workers.values() if values.get(v.name)]
+    values[workers[0]] -= 1.0
+    with pytest.raises(oasis.SolverError, match="HiGHS returned an infeasible solution: "):
+        here.record(values)
+    full = {v.name: float(v.upBound) for c in MODEL.jobs for v in c.workers.values()}
+    here.record(full | {next(iter(c.done.values())).name: 1.0 for c in MODEL.jobs})
+    assert state.incumbent == 0.0
