@@ -153,7 +153,6 @@ PARTS = (
         ("offline/elastic_bound.py",),
         (
             U + "offline/test_elastic_bound_parts.py",
-            U + "offline/test_mean_bound_parts.py",
             O + "test_elastic_bound.py",
             O + "test_mean_bound.py",
         ),

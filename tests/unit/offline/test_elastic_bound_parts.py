@@ -1,4 +1,4 @@
-"""Parts of the bound on elastic jobs; its value is compared with the LP written out elsewhere."""
+"""Parts of the bounds on elastic jobs; oracles compare their values with all that can be done."""
 
 from __future__ import annotations
 
@@ -10,8 +10,14 @@ import pytest
 
 from baselines import FIFO
 from experiments.evaluation.elastic_jobs import utility_of
+from experiments.figures.controllers import at_load, drawn
 from oasis.simulator import elastic_from_dict, replay
-from offline.elastic_bound import GAP, _Configurations, best_rates, elastic_bound, slots_needed
+from offline.elastic_bound import (
+    _Configurations,
+    best_rates,
+    elastic_bound,
+    mean_completion_bound,
+)
 from tests.builders import elastic, elastic_file
 
 
@@ -26,33 +32,12 @@ def job(name, **others):
     return base | {"utility": worth} | others
 
 
-def test_who_has_room_is_worth_everything_and_who_has_not_shares():
-    assert elastic_bound(made_of(job("a"), job("b")), 50.0).value == 8.0
-    four = made_of(*(job(name) for name in "abcd"))
-    assert 8.0 <= elastic_bound(four, 50.0).value < elastic_bound(four, 100.0).value <= 16.0
-
-
-def test_who_may_switch_between_equal_forms_is_worth_as_much_as_who_has_one():
-    worth = {"kind": "sigmoid", "decay": 0.05, "target": 120.0}
-    ways = {"workers": {"min": 1, "max": 2}, "speedup": [1.0, 1.5]}
-    one = made_of(*(job(f"j{k}", utility=worth | {"priority": 5.0 + k}, **ways) for k in range(6)))
-    forms = (replace(each, forms=(each, each), may_switch=True) for each in one.jobs)
-    both = elastic_bound(replace(one, jobs=tuple(forms)), 50.0).value
-    assert both == pytest.approx(elastic_bound(one, 50.0).value, rel=2 * GAP)
-
-
 def test_shorter_slots_are_never_worse_where_they_divide_the_longer_ones():
     made = made_of(*(job(f"j{k}", arrival=20.0 * k) for k in range(8)))
     values = [
         elastic_bound(made, length, slots=int(1600 / length)).value for length in (80.0, 20.0)
     ]
     assert values[1] <= values[0] * (1 + 1e-3)
-
-
-def test_slots_reach_past_the_last_arrival():
-    made = elastic(6)
-    last = made.jobs[-1].arrival
-    assert slots_needed(made, 60.0) * 60.0 > last
 
 
 @pytest.mark.parametrize(
@@ -81,18 +66,27 @@ def test_utilities_may_be_as_small_as_one_likes():
     assert elastic_bound(made_of(*nothing), 60.0).value == 0.0
 
 
-def configurations(slots):
+def test_memory_grows_with_the_slots_and_not_with_their_square():
     linear = {"kind": "piecewise", "delays": [0.0, 4000.0], "values": [9.0, 0.0]}
     speeds = {"workers": {"min": 1, "max": 4}, "speedup": [1.0, 1.7, 2.2, 2.4]}
     made = made_of(job("a", arrival=15.0, work=300.0, utility=linear, **speeds), gpus=4)
-    (only,) = made.jobs
-    return _Configurations(only, best_rates(made, only), 4, 10.0, slots, np.ones(1))
-
-
-def test_memory_grows_with_the_slots_and_not_with_their_square():
-    own = configurations(4000)
+    rates = best_rates(made, made.jobs[0])
+    own = _Configurations(made.jobs[0], rates, 4, 10.0, 4000, np.ones(1))
     tracemalloc.start()
     own.best(np.ones((4000, 1)))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 10e6
+
+
+def test_the_mean_bound_grows_with_the_load_and_is_that_of_lonely_jobs_where_there_is_none():
+    bounds = [mean_completion_bound(at_load(drawn(0), load, 0)) for load in (0.01, 1.0, 20.0)]
+    assert bounds[0] == pytest.approx(bounds[1])
+    assert bounds[2] > bounds[1]
+
+
+def test_rounding_of_late_times_is_allowed_for_and_next_to_no_work_may_end_as_it_comes():
+    made = elastic(1)
+    assert mean_completion_bound(made) <= replay(made, FIFO()).mean_completion
+    late = replace(made.jobs[0], arrival=1e6, work=1e-9)
+    assert mean_completion_bound(replace(made, jobs=(late,))) == 0.0

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 import oasis
-from oasis import Cluster, Constant, Instance, Job, PriceBounds, Server
+from oasis import Cluster, Instance, Job, PriceBounds, Server
 from oasis.solvers import Status
 from offline import configuration_bound
-from offline.learning import group_prices, learn_prices, widest_bounds
+from offline.learning import learn_prices
 from tests import builders
 
 CLUSTER = builders.cluster(gpus=1.0, servers=2)
@@ -61,53 +62,50 @@ def test_a_slot_that_only_some_days_have_is_averaged_over_those() -> None:
     assert learned.worker.ravel() == pytest.approx([0.0, 1.5, 0.0, 4.0])
 
 
-def test_prices_of_a_group_weigh_servers_by_capacity() -> None:
-    prices, capacity = np.array([[[1.0, 5.0], [4.0, 7.0]]]), np.array([[3.0, 0.0], [1.0, 0.0]])
-    assert group_prices(prices, capacity).tolist() == [[1.75, 0.0]]
-
-
 def test_bounds_are_the_smallest_lower_and_the_largest_upper_of_the_days() -> None:
     past = [oasis.generate("testbed", jobs=5, seed=seed) for seed in (1, 2, 3)]
     each = [PriceBounds.from_instance(day) for day in past]
-    for learned in (widest_bounds(each), learn_prices(past).bounds):
-        for name in ("worker", "ps"):
-            days = [getattr(bounds, name) for bounds in each]
-            both = getattr(learned, name)
-            assert both.lower == pytest.approx(np.min([day.lower for day in days], axis=0))
-            assert both.upper == pytest.approx(np.max([day.upper for day in days], axis=0))
+    learned = learn_prices(past).bounds
+    for name in ("worker", "ps"):
+        days = [getattr(bounds, name) for bounds in each]
+        both = getattr(learned, name)
+        assert both.lower == pytest.approx(np.min([day.lower for day in days], axis=0))
+        assert both.upper == pytest.approx(np.max([day.upper for day in days], axis=0))
 
 
-def test_a_day_without_jobs_teaches_that_resources_are_free() -> None:
-    learned = learn_prices([Instance(3, CLUSTER, ())])
+def test_a_day_without_jobs_teaches_that_resources_are_free_and_no_bounds() -> None:
+    empty, busy = Instance(3, CLUSTER, ()), contested(6, 2, 1)
+    learned = learn_prices([empty])
     assert not learned.worker.any()
     assert learned.jobs == ()
     assert np.isneginf(learned.bounds.worker.log_lower).all()
+    both = learn_prices([empty, busy]).bounds.worker.lower
+    assert both == pytest.approx(PriceBounds.from_instance(busy).worker.lower)
 
 
-def test_a_resource_that_one_day_does_not_price_takes_the_bounds_of_the_other() -> None:
-    empty, busy = Instance(4, CLUSTER, ()), contested(6, 2, 1)
-    assert learn_prices([empty, busy]).bounds.worker.lower == pytest.approx(
-        PriceBounds.from_instance(busy).worker.lower
-    )
+DAY = contested(1, 1, 0)
+CPU = Cluster(("cpu",), (Server("w", {"cpu": 1.0}),), (Server("p", {"cpu": 1.0}),), 1.0)
 
 
-def test_days_that_do_not_go_together_are_refused_by_number() -> None:
-    day = contested(1, 1, 0)
-    slower = replace(day, cluster=replace(CLUSTER, slot_seconds=2.0))
-    with pytest.raises(oasis.InstanceError, match=r"past\[1\].slot_seconds: expected 1, got 2"):
-        learn_prices([day, slower])
-    other = Cluster(("cpu",), (Server("w", {"cpu": 1.0}),), (Server("p", {"cpu": 1.0}),), 1.0)
-    with pytest.raises(oasis.InstanceError, match=r"past\[1\].resources: expected \['gpu'\]"):
-        learn_prices([day, Instance(4, other, ())])
-    with pytest.raises(ValueError, match="past: expected at least one instance"):
-        learn_prices([])
-    with pytest.raises(oasis.InstanceError, match="slots_per_day: expected an integer >= 1"):
-        learn_prices([day], slots_per_day=0)
-
-
-def test_constant_utility_prices_nothing_where_there_is_room() -> None:
-    patient = replace(job("a", 0, 5.0), utility=Constant(5.0))
-    assert not learn_prices([Instance(4, CLUSTER, (patient,))]).worker.any()
+@pytest.mark.parametrize(
+    ("days", "options", "says"),
+    [
+        (
+            [DAY, replace(DAY, cluster=replace(CLUSTER, slot_seconds=2.0))],
+            {},
+            r"past\[1\].slot_seconds: expected 1, got 2",
+        ),
+        ([DAY, Instance(4, CPU, ())], {}, r"past\[1\].resources: expected \['gpu'\]"),
+        ([], {}, "past: expected at least one instance"),
+        ([DAY], {"slots_per_day": 0}, "slots_per_day: expected an integer >= 1"),
+        ([DAY], {"gap": -1.0}, "^gap: expected a share >= 0"),
+    ],
+)
+def test_days_that_do_not_go_together_and_bad_options_are_refused(
+    days: list[Instance], options: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(ValueError, match=says):
+        learn_prices(days, **options)
 
 
 def test_criteria_end_the_search_for_prices() -> None:
@@ -118,5 +116,3 @@ def test_criteria_end_the_search_for_prices() -> None:
     assert np.array_equal(exact.worker, patient.worker)
     assert configuration_bound(day, gap=math.inf).status is Status.GAP_LIMIT
     assert configuration_bound(day, no_improvement=0.0).status is Status.NO_IMPROVEMENT
-    with pytest.raises(ValueError, match=r"^gap: expected a share >= 0"):
-        learn_prices([day], gap=-1.0)

@@ -88,17 +88,14 @@ def test_once_the_time_is_over_nothing_more_is_made(
 
     def noting(owner: object, name: str) -> None:
         make = getattr(owner, name)
+        monkeypatch.setattr(
+            owner, name, lambda *g, **n: late.append(clock.asked > limit + 1) or make(*g, **n)
+        )
 
-        def noted(*given: object, **named: object) -> object:
-            late.append(clock.asked > limit + 1)
-            return make(*given, **named)
-
-        monkeypatch.setattr(owner, name, noted)
-
-    noting(pulp.LpProblem, "add_variable")
-    noting(pulp.LpProblem, "addConstraint")
-    noting(generation, "price")
-    noting(best_solution, "price")
+    for owner in (generation, best_solution):
+        noting(owner, "price")
+    for name in ("add_variable", "addConstraint"):
+        noting(pulp.LpProblem, name)
     result = solve(INSTANCE, method, time_limit=limit)
     assert result.status in (Status.TIME_LIMIT, Status.OPTIMAL)
     assert sum(late) <= 5  # those of one slot, or of one job
@@ -128,37 +125,26 @@ def test_whenever_the_time_is_over_the_result_is_valid(method: str, limit: int, 
     ],
 )
 def test_a_step_that_takes_longer_than_there_is_time_is_not_begun_and_the_result_says_so(
-    method: str,
-    module: object,
-    name: str,
-    step: str,
-    clock: Clock,
-    monkeypatch: pytest.MonkeyPatch,
+    method: str, module: object, name: str, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(budgets, "Stopwatch", Clock)
     monkeypatch.setattr(module, name, 1e6)
     result = solve(INSTANCE, method, time_limit=400)
     check(result)
     assert result.parameters["skipped"].startswith(step)
 
 
-def test_a_budget_says_what_it_is_too_small_for() -> None:
+def test_a_budget_says_what_it_is_too_small_for_and_a_criterion_that_is_met_ends_it() -> None:
+    """Work is no time, but a limit of time beside it counts."""
     budget = Budget(10.0, Clock())
     budget.need(5.0, "a step")
     with pytest.raises(OutOfTimeError, match=r"^a step: takes about 20 s, \d s were left$"):
         budget.need(20.0, "a step")
-
-
-def test_work_is_no_time_but_a_limit_of_time_beside_it_counts() -> None:
-    budget = WorkLimit(1.0).start()
-    budget.charge(2.0)
-    assert [*budget.over("ab")] == ["a", "b"]
-    late = (WorkLimit(1.0) | TimeLimit(0.0)).start()
-    with pytest.raises(OutOfTimeError):
-        late.need()
-
-
-def test_a_criterion_that_is_met_ends_what_is_built() -> None:
+    work = WorkLimit(1.0).start()
+    work.charge(2.0)
+    assert [*work.over("ab")] == ["a", "b"]
     stopping = Stopping(gap=0.5)
     stopping.note(1.0, 1.1, 0.0, verified=1.0)
-    with pytest.raises(OutOfTimeError):
-        Budget(None, Clock(), stopping).need()
+    for late in ((WorkLimit(1.0) | TimeLimit(0.0)).start(), Budget(None, Clock(), stopping)):
+        with pytest.raises(OutOfTimeError):
+            late.need()
