@@ -6,6 +6,7 @@ import importlib
 import json
 import math
 import re
+import tomllib
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin
@@ -20,7 +21,7 @@ from oasis import Schedule
 from oasis.model.validation import LARGEST_SEED
 from oasis.solvers import SolveProgress
 from oasis.solvers.budget import Budget
-from offline import Gap, Status, Stop, TimeLimit, WorkLimit, solve
+from offline import Gap, Status, Stop, WorkLimit, solve
 from offline.column_generation.bound import configuration_bound
 from offline.params import (
     AutoParams,
@@ -38,6 +39,7 @@ from offline.state import Phase, SolveState, WarmStart, decide, trivial_bound, w
 
 solving = importlib.import_module("offline.solve")
 CLI = (Path(__file__).parents[3] / "docs" / "cli.md").read_text(encoding="utf-8")
+ROWS = tomllib.loads(Path(__file__).with_name("method_rows.toml").read_text())
 LIMITED = ("milp", "colgen", "benders")
 TINY = oasis.generate("testbed", jobs=2, worker_servers=1, ps_servers=1, horizon=3, seed=3)
 ONLINE = oasis.simulate(TINY, oasis.OASiS.from_instance(TINY))
@@ -60,29 +62,19 @@ def test_criteria_and_their_shorthands_are_the_same(method: str) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize(
-    ("argument", "value", "message"),
-    [
-        ("time_limit", -1.0, "expected seconds >= 0, or None for no limit, got -1.0"),
-        ("time_limit", -math.inf, "expected seconds >= 0, or None for no limit, got -inf"),
-        ("time_limit", math.nan, "expected seconds >= 0, or None for no limit, got nan"),
-        ("work_limit", -1.0, "expected units of work >= 0, or None for no limit, got -1.0"),
-        ("gap", math.nan, "expected a share >= 0, or None for no criterion, got nan"),
-        ("no_improvement", math.nan, "expected an amount >= 0, or None for no criterion, got nan"),
-        ("seed", -1, "expected an integer >= 0, got -1"),
-        ("seed", 2**31, "expected an integer <= 2147483647, got 2147483648"),
-        ("seed", 0.5, "expected an integer >= 0, got 0.5"),
-    ],
-)
+@pytest.mark.parametrize("row", ROWS["refused"], ids=lambda row: row["argument"])
 def test_a_number_that_is_not_allowed_is_refused_by_its_name(
-    method: str, argument: str, value: float, message: str
+    method: str, row: dict[str, Any]
 ) -> None:
     """NumPy and HiGHS refused seeds in words of their own, or not at all."""
-    with pytest.raises(ValueError, match=f"^{argument}: {re.escape(message)}$"):
-        solve(TINY, method, **{argument: value})  # type: ignore[arg-type]
-    if argument == "time_limit":
-        with pytest.raises(ValueError, match=f"^{argument}: {re.escape(message)}$"):
-            configuration_bound(TINY, time_limit=value)
+    argument = row["argument"]
+    for value in row["values"]:
+        expected = re.escape(f"{argument}: {row['says']}, got {value}")
+        with pytest.raises(ValueError, match=f"^{expected}$"):
+            solve(TINY, method, **{argument: value})
+        if argument == "time_limit":
+            with pytest.raises(ValueError, match=f"^{expected}$"):
+                configuration_bound(TINY, time_limit=value)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -240,27 +232,12 @@ def test_plain_data_says_it_all(made: Params) -> None:
     assert type(made).from_dict(read) == made
 
 
-@pytest.mark.parametrize(
-    ("data", "message"),
-    [
-        ({"benders": {"pays": -1}}, "benders.pays: expected a number >= 0, got -1"),
-        ({"colgen": {"bound_share": 2}}, "colgen.bound_share: expected a number from 0 to 1, got"),
-        ({"benders": {"span": 1.5}}, "benders.span: expected a whole number >= 1, got 1.5"),
-        ({"benders": {"span": True}}, "benders.span: expected a whole number >= 1, got True"),
-        ({"benders": {"pays": math.nan}}, "benders.pays: expected a number >= 0, got nan"),
-        ({"benders": {"pays": math.inf}}, "benders.pays: expected a number >= 0, got inf"),
-        ({"benders": 3}, "benders: expected parameters by name: "),
-        ({"milp": BendersParams()}, "milp: expected CompactParams, got BendersParams"),
-        ({"bender": {}}, "bender: no such parameter; expected one of compact_size, "),
-        ({"classes": 3}, "classes: expected several numbers"),
-        ({"classes": [0]}, "classes: expected a whole number"),
-    ],
-)
-def test_parameters_that_are_not_allowed_are_named(data: dict[str, Any], message: str) -> None:
-    kind = ColumnGenerationParams if "classes" in data else AutoParams
-    with pytest.raises(oasis.InputError, match=f"^{re.escape(message)}") as error:
-        kind.from_dict(data)
-    assert error.value.field == message.partition(":")[0]
+@pytest.mark.parametrize("row", ROWS["parameters"], ids=lambda row: row["says"])
+def test_parameters_that_are_not_allowed_are_named(row: dict[str, Any]) -> None:
+    kind = ColumnGenerationParams if "classes" in row["data"] else AutoParams
+    with pytest.raises(oasis.InputError, match=f"^{re.escape(row['says'])}") as error:
+        kind.from_dict(row["data"])
+    assert error.value.field == row["says"].partition(":")[0]
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -268,6 +245,8 @@ def test_parameters_of_another_method_are_refused(method: str) -> None:
     expected = f"^params: expected .*Params for method '{method}', got Column"
     with pytest.raises(oasis.InputError, match=expected):
         solve(TINY, method, params=ColumnGenerationParams())
+    with pytest.raises(oasis.InputError, match=r"^milp: expected CompactParams, got"):
+        AutoParams.from_dict({"milp": BendersParams()})
 
 
 @pytest.mark.parametrize("method", METHOD_BY_NAME)
@@ -354,22 +333,10 @@ def test_rule_of_auto_is_the_one_in_the_code() -> None:
     assert float(seconds) == SHORT
 
 
-@pytest.mark.parametrize(
-    ("jobs", "horizon", "stop", "method"),
-    [
-        (2, 8, Stop(), "milp"),
-        (50, 30, TimeLimit(60), "benders"),
-        (50, 100, Stop(), "benders"),
-        (50, 300, TimeLimit(SHORT), "benders"),
-        (50, 300, TimeLimit(SHORT + 1), "colgen"),
-        (50, 300, WorkLimit(SHORT), "benders"),
-        (50, 300, TimeLimit(900) | WorkLimit(SHORT), "benders"),
-        (50, 300, Gap(0.1), "colgen"),
-        (50, 500, TimeLimit(1), "colgen"),
-    ],
-)
-def test_auto_chooses_by_size_and_time(jobs: int, horizon: int, stop: Stop, method: str) -> None:
+@pytest.mark.parametrize("row", ROWS["auto"], ids=str)
+def test_auto_chooses_by_size_and_time(row: dict[str, Any]) -> None:
     tiny = oasis.generate("testbed", jobs=1, worker_servers=1, ps_servers=1, seed=1)
-    several = tuple(replace(tiny.jobs[0], id=f"j{k}", arrival=0) for k in range(jobs))
-    instance = replace(tiny, jobs=several, horizon=horizon)
-    assert chosen_by_size(AutoParams(), instance, stop).name == method
+    several = tuple(replace(tiny.jobs[0], id=f"j{k}", arrival=0) for k in range(row["jobs"]))
+    instance = replace(tiny, jobs=several, horizon=row["horizon"])
+    chosen = chosen_by_size(AutoParams(), instance, Stop(**row["criteria"]))
+    assert chosen.name == row["method"]

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oasis.solvers import Status, highs
-from oasis.solvers.arrays import ArrayModel, RowArrays
+from oasis.solvers.arrays import ArrayModel
 
 
 def model() -> pulp.LpProblem:
@@ -84,17 +84,6 @@ def test_what_is_left_without_fixed_variables_is_worth_the_same(
     solution = highs.solve(part)
     assert solution.objective == objective
     assert solution.status is (Status.INFEASIBLE if objective is None else Status.OPTIMAL)
-
-
-def test_rows_of_a_table_and_of_terms_follow_each_other() -> None:
-    first = RowArrays.of_table(np.array([[0.0, 2.0], [0.0, 0.0], [3.0, 4.0]]), np.arange(3.0))
-    terms = [(np.array([1]), np.array([5.0])), (np.zeros(0, int), np.zeros(0))]
-    second = RowArrays.of_terms(terms, np.array([6.0, 7.0]), np.array([8.0, 9.0]))
-    both = first.followed_by(second).followed_by(RowArrays.of_terms([], *np.zeros((2, 0))))
-    assert both.starts.tolist() == [0, 1, 1, 3, 4, 4]
-    assert (both.columns.tolist(), both.values.tolist()) == ([1, 0, 1, 1], [2, 3, 4, 5])
-    assert both.lower.tolist() == [-math.inf] * 3 + [6, 7]
-    assert both.upper.tolist() == [0, 1, 2, 8, 9]
 
 
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=3))

@@ -110,18 +110,14 @@ def test_scale_of_the_objective_does_not_matter(scale):
     assert solution.bound == pytest.approx(15 * scale)
 
 
-def test_a_linear_program_is_its_own_bound():
-    solution = highs.solve(small(category=pulp.LpContinuous))
-    assert solution.status is Status.OPTIMAL
-    assert solution.objective == solution.bound == pytest.approx(15.75)
-
-
-def test_an_empty_model_is_optimal():
-    problem = pulp.LpProblem("empty", pulp.LpMaximize)
-    problem.setObjective(pulp.lpSum([]) + 3)
-    solution = highs.solve(problem)
-    assert solution.status is Status.OPTIMAL
-    assert (solution.objective, solution.bound, solution.gap) == (3, 3, 0)
+def test_a_linear_program_is_its_own_bound_and_an_empty_one_its_constant():
+    empty = pulp.LpProblem("empty", pulp.LpMaximize)
+    empty.setObjective(pulp.lpSum([]) + 3)
+    for problem, value in ((small(category=pulp.LpContinuous), 15.75), (empty, 3.0)):
+        solution = highs.solve(problem)
+        assert solution.status is Status.OPTIMAL
+        assert solution.objective == solution.bound == pytest.approx(value)
+        assert solution.gap == 0
 
 
 def test_an_infeasible_model_has_no_objective_and_an_unbounded_one_is_not_called_optimal():
