@@ -86,7 +86,7 @@ PARTS = (
     Part(
         "duality",
         ("oasis/certify/duality.py",),
-        (U + "certify/test_duality.py", P + "test_theorem2_feasibility_and_weak_duality.py"),
+        (U + "certify/test_certificate.py", P + "test_theorem2_feasibility_and_weak_duality.py"),
     ),
     Part(
         "engine",
