@@ -101,7 +101,6 @@ PARTS = (
         "capacities",
         ("offline/model/capacities.py",),
         (
-            U + "offline/test_capacities.py",
             U + "offline/test_model.py",
             O + "test_capacity_by_a_hair.py",
         ),
@@ -109,15 +108,12 @@ PARTS = (
     Part(
         "cuts",
         ("offline/patterns.py",),
-        (U + "offline/test_cuts*.py", P + "test_cuts.py", O + "test_benders.py"),
+        (U + "offline/test_slot_model.py", P + "test_cuts.py", O + "test_benders.py"),
     ),
     Part(
         "slot cuts",
         ("offline/column_generation/restricted_master.py", "offline/column_generation/cutting.py"),
-        (
-            U + "offline/test_slot_cuts.py",
-            U + "offline/test_column_generation_parts.py",
-        ),
+        (U + "offline/test_slot_cuts.py",),
     ),
     Part(
         "counts",
@@ -138,7 +134,7 @@ PARTS = (
         ("offline/benders/solve.py", "offline/benders/decomposition.py"),
         (
             U + "offline/test_benders*.py",
-            U + "offline/test_interrupted_benders.py",
+            U + "offline/test_limits_of_time.py",
             O + "test_benders.py",
             O + "test_separation.py",
         ),
@@ -152,7 +148,7 @@ PARTS = (
         "elastic bound",
         ("offline/elastic_bound.py",),
         (
-            U + "offline/test_elastic_bound_parts.py",
+            U + "offline/test_bounds_and_prices.py",
             O + "test_elastic_bound.py",
             O + "test_mean_bound.py",
         ),
@@ -161,14 +157,14 @@ PARTS = (
         "rigid bounds",
         ("offline/rigid_bound.py", "offline/rigid_utility.py"),
         (
-            U + "offline/test_rigid*.py",
+            U + "offline/test_bounds_and_prices.py",
             P + "test_whatif_bound.py",
         ),
     ),
     Part(
         "priced bound",
         ("offline/column_generation/bound.py",),
-        (U + "offline/test_column_generation_parts.py", O + "test_column_generation.py"),
+        (U + "offline/test_slot_cuts.py", O + "test_column_generation.py"),
     ),
     Part(
         "worker counts",
@@ -183,7 +179,7 @@ PARTS = (
         ),
         (
             U + "offline/test_slot_model.py",
-            U + "offline/test_shortfall.py",
+            U + "offline/test_plans_and_primal.py",
             P + "test_cuts.py",
         ),
     ),

@@ -1,7 +1,9 @@
-"""The models over schedules: what fits, capacity rows, and the way between values and schedules."""
+"""Models over schedules: rows, capacities kept exactly, variables and back, own constraints."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -9,19 +11,28 @@ from typing import Any
 import numpy as np
 import pulp
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import oasis
+from oasis import Deadline, InputError, Instance, SolverError
 from oasis.model import rounding
 from oasis.model.rounding import CAPACITY_TOLERANCE
-from oasis.solvers.arrays import RowArrays
+from oasis.solvers import Solution, Status, highs
+from oasis.solvers.arrays import ArrayModel, RowArrays
 from oasis.solvers.budget import Budget
-from offline import solve
+from offline import OfflineModel, solve
 from offline.benders.master import CountModel
 from offline.enumeration import fitting_counts
 from offline.model.arrays import OfflineArrays, units_that_fit
-from offline.model.capacities import limits_of_server
+from offline.model.capacities import (
+    CapacityLevel,
+    Cover,
+    Limit,
+    fits,
+    limits_of_server,
+    solve_within,
+)
 from offline.model.constraints import fewest_ps, ps_of_work
 from offline.model.milp import CompactModel, ScheduleExchange
 from offline.model.schedule_model import ScheduleModel
@@ -291,3 +302,236 @@ def test_what_lacks_work_ends_the_solve_and_what_exceeds_a_capacity_does_not_cou
     full = {v.name: float(v.upBound) for c in MODEL.jobs for v in c.workers.values()}
     here.record(full | {next(iter(c.done.values())).name: 1.0 for c in MODEL.jobs})
     assert state.incumbent == 0.0
+
+
+# -- capacities kept exactly -----------------------------------------------------------------------
+
+HALF = 0.5 * (1.0 + 1.0013e-9)  # of a capacity: two are forgiven by HiGHS, not by `fits`
+BY_ROUNDING = 0.5 * (1.0 + 1.001e-9) * (1 + 2**-52)  # the same, but by the last bit alone
+
+
+def packing(
+    number: int, amounts: tuple[float, ...] = (HALF, HALF)
+) -> tuple[pulp.LpProblem, list[Limit]]:
+    """As many units as fit on servers of one size, at most one of each item on each.
+
+    The last item is worth most.
+    """
+    problem = pulp.LpProblem("servers", pulp.LpMaximize)
+    units = [
+        [problem.add_variable(f"n_{s}_{k}", 0, 1, pulp.LpInteger) for k in range(len(amounts))]
+        for s in range(number)
+    ]
+    problem.setObjective(pulp.lpSum((1 + k) * v for here in units for k, v in enumerate(here)))
+    limits = [Limit(1.0, amounts, tuple(here)) for here in units]
+    for limit in limits:
+        problem.addConstraint(limit.row())
+    return problem, limits
+
+
+def test_highs_forgives_what_the_verification_refuses() -> None:
+    """When this fails, HiGHS may have become exact and `solve_within` may go."""
+    problem, [limit] = packing(1)
+    assert not limit.holds(highs.solve(problem, row_scale=highs.ROW_SCALE).values)
+
+
+def answering(monkeypatch: pytest.MonkeyPatch, status: Status) -> Callable[..., Any]:
+    """HiGHS always says that both units fit."""
+
+    def solve(problem: pulp.LpProblem, **options: Any) -> Solution:
+        return Solution(status, 3.0, 4.0, 1 / 3, {"n_0_0": 1.0, "n_0_1": 1.0})
+
+    monkeypatch.setattr(highs, "solve", solve)
+    return solve
+
+
+def test_a_limit_that_ends_the_solve_leaves_the_bound_alone(monkeypatch) -> None:
+    answering(monkeypatch, Status.TIME_LIMIT)
+    problem, limits = packing(1)
+    found = solve_within(problem, lambda: limits)
+    assert found == Solution(Status.TIME_LIMIT, None, 4.0, math.inf, {})
+
+
+@pytest.mark.parametrize("amount", [HALF, BY_ROUNDING])
+def test_a_solver_that_breaks_rows_of_whole_numbers_is_an_error(monkeypatch, amount) -> None:
+    answering(monkeypatch, Status.OPTIMAL)
+    problem, limits = packing(1, (amount, amount))
+    with pytest.raises(SolverError, match="breaks a row of whole numbers"):
+        solve_within(problem, lambda: limits)
+
+
+UNEVEN = (0.314159 * 2 * HALF, 0.685841 * 2 * HALF)
+
+
+@pytest.mark.parametrize("number", [1, 3])
+@pytest.mark.parametrize("amounts", [(HALF, HALF), (BY_ROUNDING, BY_ROUNDING), UNEVEN])
+def test_a_refused_solution_is_cut_off_on_every_server_at_once(amounts, number) -> None:
+    """The next best is found; variables of the rows that cut off have names of their own."""
+    asked, refused = list[ArrayModel](), list[None]()
+    solve = highs.solve
+    problem, limits = packing(number, amounts)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(highs, "solve", lambda m, **by: asked.append(m) or solve(m, **by))
+        found = solve_within(problem, lambda: limits, lambda: refused.append(None))
+    assert (found.status, found.objective) == (Status.OPTIMAL, 2.0 * number)
+    assert found.objective <= found.bound <= found.objective * (1 + 2e-9) + 1e-15
+    assert all(limit.holds(found.values) for limit in limits)
+    assert len(refused) == 1
+    assert len(problem.variables()) == 2 * number
+    names = asked[-1].names
+    assert len(names) == len(set(names)) == 2 * number * (1 if amounts == (HALF, HALF) else 2)
+
+
+# -- covers ----------------------------------------------------------------------------------------
+
+SIZES = st.sampled_from([1 / 2, 1 / 3, 2 / 3, 0.1, 0.314159, 0.685841, 0.25])
+HAIRS = st.sampled_from([0.0, 1e-9, CAPACITY_TOLERANCE, 1.2e-9, 2e-9, 1e-3])
+
+
+@st.composite
+def overfull(draw: st.DrawFn) -> tuple[list[float], list[int], float]:
+    """Amounts, counts that do not fit, and a capacity."""
+    capacity = draw(st.sampled_from([1.0, 61.0, 0.3]))
+    items = draw(st.integers(1, 4))
+    factor = capacity * (1.0 + draw(HAIRS))
+    amounts = [factor * draw(SIZES) for _ in range(items)]
+    counts = [draw(st.integers(0, 4)) for _ in range(items)]
+    while fits(amounts, counts, capacity):
+        counts[0] += 1
+    return amounts, counts, capacity
+
+
+def below_some_level(levels: list[CapacityLevel], counts: tuple[int, ...]) -> bool:
+    return any(not level.is_reached(np.array(counts)) for level in levels)
+
+
+@given(overfull())
+def test_what_fits_is_below_a_level_and_the_cover_is_not_but_has_no_unit_to_spare(case) -> None:
+    amounts, counts, capacity = case
+    cover = Cover.within(amounts, counts, capacity)
+    levels = cover.levels()
+    assert not below_some_level(levels, tuple(counts))
+    assert not below_some_level(levels, tuple(cover.counts))
+    for other in product(*(range(n + 2) for n in counts)):
+        assert below_some_level(levels, other) or not fits(amounts, other, capacity)
+    assert all(least <= n for least, n in zip(cover.counts, counts, strict=True))
+    assert not fits(amounts, cover.counts, capacity)
+    for i, n in enumerate(cover.counts):
+        fewer = [*cover.counts[:i], n - 1, *cover.counts[i + 1 :]]
+        assert n == 0 or fits(amounts, fewer, capacity)
+
+
+@given(overfull(), st.lists(SIZES, min_size=1, max_size=3))
+def test_levels_hold_for_other_items_on_the_same_capacity(case, sizes) -> None:
+    amounts, counts, capacity = case
+    others = [capacity * size for size in sizes] + amounts[:1]
+    levels = Cover.within(amounts, counts, capacity).levels(others)
+    for other in product(*(range(4) for _ in others)):
+        assert not levels or below_some_level(levels, other) or not fits(others, other, capacity)
+
+
+def test_equal_items_share_one_level_and_what_rounding_decides_is_cut_off_item_by_item() -> None:
+    sure = Cover.within([0.5 * (1 + 1.5e-9)] * 3, [0, 1, 1], 1.0)
+    [level] = sure.levels()
+    assert (level.items.tolist(), level.count, sure.is_sure) == ([0, 1, 2], 2, True)
+    amount = (1.0 + CAPACITY_TOLERANCE) / 2 * (1 + 2**-52)
+    cover = Cover.within([amount] * 3, [1, 0, 1], 1.0)
+    assert not cover.is_sure
+    assert [(level.items.tolist(), level.count) for level in cover.levels()] == [([0], 1), ([2], 1)]
+    assert cover.levels([amount, amount]) == []
+
+
+# -- constraints of one's own ----------------------------------------------------------------------
+
+SLOTS = 3
+
+
+@st.composite
+def gpu_instances(draw: st.DrawFn) -> Instance:
+    """Jobs of one worker at a time on one server of two GPUs."""
+    slots = st.integers(0, SLOTS - 1)
+    jobs = (
+        builders.job(
+            f"j{k}",
+            draw(slots),
+            gpus=draw(st.integers(1, 2)),
+            minibatches=draw(st.integers(1, SLOTS)),
+            utility=Deadline(draw(st.integers(1, 9)), float(draw(slots))),
+        )
+        for k in range(draw(st.integers(1, 4)))
+    )
+    return builders.instance(*jobs, horizon=SLOTS, on=builders.cluster(gpus=2.0))
+
+
+def at_most(model: OfflineModel, names: list[str], most: int) -> None:
+    """In each slot at most `most` of these jobs run."""
+    for slot in range(model.instance.horizon):
+        runs = [model.problem.add_variable(f"{name}_{slot}", cat="Binary") for name in names]
+        for name, is_on in zip(names, runs, strict=True):
+            model.problem += model.workers_in(name, slot) <= model.instance.horizon * is_on
+        model.problem += pulp.lpSum(runs) <= most
+
+
+def enumerated(instance: Instance, together: int) -> float:
+    """The most that any choice of slots earns with at most so many jobs in a slot."""
+    ways = []
+    for job in instance.jobs:
+        sets = [
+            slots
+            for slots in product((0, 1), repeat=SLOTS)
+            if sum(slots) == job.work(1.0) and not any(slots[: job.arrival])
+        ]
+        ways.append([(0,) * SLOTS, *sets])
+    best = 0.0
+    for chosen in product(*ways):
+        used = [
+            sum(job.worker["gpu"] * on[t] for job, on in zip(instance.jobs, chosen, strict=True))
+            for t in range(SLOTS)
+        ]
+        if max(used) <= 2 and max(sum(on[t] for on in chosen) for t in range(SLOTS)) <= together:
+            last = [max((t for t in range(SLOTS) if on[t]), default=None) for on in chosen]
+            worth = [
+                float(job.utility(t - job.arrival)) if t is not None else 0.0
+                for job, t in zip(instance.jobs, last, strict=True)
+            ]
+            best = max(best, sum(worth))
+    return best
+
+
+@settings(max_examples=25, deadline=None)
+@given(gpu_instances(), st.integers(1, 4))
+def test_the_optimum_under_a_constraint_is_that_of_all_schedules_that_keep_it(
+    instance: Instance, together: int
+) -> None:
+    model = OfflineModel(instance)
+    at_most(model, [job.id for job in instance.jobs], together)
+    result = model.solve()
+    assert result.status == "optimal"
+    assert result.objective == pytest.approx(enumerated(instance, together))
+    assert oasis.verify(instance, result) == pytest.approx(result.objective)
+    for slot in range(SLOTS):
+        on = [s for s in result.schedules.values() if (s.workers[:, 0] == slot).any()]
+        assert len(on) <= together
+    # A constraint only removes schedules: bounds of the other methods hold.
+    assert result.objective <= solve(instance, method="benders").upper_bound * (1 + 1e-9)
+
+
+def test_what_the_solution_has_is_not_dropped_though_the_work_needs_less() -> None:
+    """The constraint asks for a worker too many, in a slot of its own."""
+    instance = builders.instance(builders.job("a", 0, 2, 5.0), horizon=3)
+    model = OfflineModel(instance)
+    for slot in range(3):
+        model.problem += model.workers_in("a", slot) >= 1
+    result = model.solve()
+    assert sorted(set(result.schedules["a"].workers[:, 0].tolist())) == [0, 1, 2]
+
+
+def test_constraints_that_nothing_satisfies_and_unknown_jobs_and_slots_are_named() -> None:
+    model = OfflineModel(builders.instance(builders.job(), horizon=1))
+    with pytest.raises(InputError, match="job_id: expected the id of a job"):
+        model.workers_in("b", 0)
+    with pytest.raises(InputError, match="slot: expected"):
+        model.workers_in("a", 1)
+    model.problem += model.admitted("a") >= 2
+    with pytest.raises(InputError, match="constraints: expected some schedule"):
+        model.solve()
