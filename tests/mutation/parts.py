@@ -76,7 +76,7 @@ PARTS = (
     Part(
         "verify",
         ("oasis/certify/verify.py",),
-        (U + "certify/test_verify*.py", U + "certify/test_suspects.py"),
+        (U + "certify/test_verify.py",),
     ),
     Part(
         "certificate",
@@ -142,7 +142,7 @@ PARTS = (
     Part(
         "periods",
         ("offline/periods.py",),
-        (U + "offline/test_periods.py", P + "test_period_bounds.py"),
+        (U + "offline/test_benders_masters.py", P + "test_period_bounds.py"),
     ),
     Part(
         "elastic bound",

@@ -85,17 +85,6 @@ def test_the_same_command_solves_nothing_again_and_goes_on_with_the_table_of_ear
 
 
 @pytest.mark.parametrize(
-    "content",
-    ["", "size,seed\n", ",".join(distribution.SOLVES) + "\ntestbed,1,60,CP-SAT,optimal,2,much,7,0"],
-)
-def test_a_file_that_is_no_table_of_solves_is_refused(tmp_path: Path, content: str) -> None:
-    path = tmp_path / "solves.csv"
-    path.write_text(content)
-    with pytest.raises(SystemExit, match=r"expected the columns|expected a row of a solve"):
-        distribution.known_solves(path)
-
-
-@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["--sizes", "4x3"], "expected testbed or one such as 20x10x20, got '4x3'"),

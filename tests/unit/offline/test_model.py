@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 import oasis
 from oasis import Deadline, InputError, Instance, SolverError
-from oasis.model import rounding
 from oasis.model.rounding import CAPACITY_TOLERANCE
 from oasis.solvers import Solution, Status, highs
 from oasis.solvers.arrays import ArrayModel, RowArrays
@@ -24,13 +23,12 @@ from oasis.solvers.budget import Budget
 from offline import OfflineModel, solve
 from offline.benders.master import CountModel
 from offline.enumeration import fitting_counts
-from offline.model.arrays import OfflineArrays, units_that_fit
+from offline.model.arrays import OfflineArrays
 from offline.model.capacities import (
     CapacityLevel,
     Cover,
     Limit,
     fits,
-    limits_of_server,
     solve_within,
 )
 from offline.model.constraints import fewest_ps, ps_of_work
@@ -41,46 +39,9 @@ from offline.patterns import Cut
 from offline.state import Phase, SolveState
 from tests import builders
 from tests.linear import as_pulp
-from tests.strategies import fewer, levels, of, small_instances
+from tests.strategies import fewer, of, small_instances
 
 TINY = oasis.generate("testbed", jobs=3, worker_servers=1, ps_servers=1, horizon=4, seed=3)
-
-
-@given(
-    levels((2, 3, 2), (0.0, 1.0, 2.0, 0.3, 7.0)),
-    levels((3, 2), (0.0, 1.0, 0.1, 2.5)),
-    st.lists(st.integers(0, 9), min_size=3, max_size=3),
-)
-def test_units_that_fit_are_the_most_whose_use_fits(capacity, demand, most) -> None:
-    units = units_that_fit(capacity, demand, np.array(most))
-    assert units.shape == (3, 2, 3)
-    for i, t, s in product(range(3), range(2), range(3)):
-        count = int(units[i, t, s])
-
-        def holds(n: int, i: int = i, t: int = t, s: int = s) -> bool:
-            pairs = zip(demand[i], capacity[t, s], strict=True)
-            return all(rounding.fits(n * asked, limit) for asked, limit in pairs)
-
-        assert count <= most[i]
-        assert holds(count)
-        assert count == most[i] or not holds(count + 1)
-
-
-@given(
-    levels((2,), (1.0, 2.0, 0.3, 7.0)),
-    levels((2, 2), (0.0, 1.0, 0.1, 2.5)),
-)
-def test_capacity_rows_accept_exactly_what_fits(capacity, demand) -> None:
-    problem = pulp.LpProblem("rows", pulp.LpMaximize)
-    units = [problem.add_variable(f"n_{i}", 0, 4, pulp.LpInteger) for i in range(2)]
-    limits = limits_of_server(capacity, list(zip(demand, units, strict=True)))
-    rows = [limit.row() for limit in limits]
-    for counts in product(range(5), repeat=2):
-        used = np.array(counts) @ demand
-        values = dict(zip(units, counts, strict=True))
-        sums = [sum(c * values[v] for v, c in row.items()) for row in rows]
-        kept = all(total <= row.getUb() for total, row in zip(sums, rows, strict=True))
-        assert kept == all(map(rounding.fits, used.tolist(), capacity.tolist()))
 
 
 @given(small_instances(), of(False, True))

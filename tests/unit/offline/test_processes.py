@@ -60,6 +60,27 @@ pytestmark = [
 ]
 
 
+@pytest.fixture
+def two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Methods start a second process, whatever this machine has."""
+    for method in (benders, colgen):
+        monkeypatch.setattr(method, "has_second_core", lambda: True)
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
+    """Every process that a solve starts."""
+    made: list[subprocess.Popen[bytes]] = []
+    start = helper._start_process
+
+    def noted() -> subprocess.Popen[bytes]:
+        made.append(start())
+        return made[-1]
+
+    monkeypatch.setattr(helper, "_start_process", noted)
+    return made
+
+
 def solved(method: str = "benders", instance: oasis.Instance = TINY, **given: Any) -> OfflineResult:
     return solve(instance, method, **{"time_limit": SECONDS, "params": PARAMS[method]} | given)
 

@@ -301,6 +301,8 @@ def test_poisson_arrivals_vary_in_number_about_the_mean():
     totals = [arrivals(seed=s, **options).sum() for s in range(30)]
     assert len(set(totals)) > 10
     assert abs(np.mean(totals) - 200) < 4 * np.sqrt(200 / 30)
+    few = [arrivals(jobs=1, horizon=5, arrivals="poisson", seed=s).sum() for s in range(20)]
+    assert 0 < few.count(0) < 20, "a day may bring no job"
 
 
 def test_counts_shape_the_arrivals():
