@@ -134,23 +134,6 @@ def test_a_master_that_was_stopped_or_still_runs_counts_only_where_time_may(
     assert run.state.proved == ([] if is_repeatable else [(17.0, LEVELS[0].phase), (15.0,)])
 
 
-@pytest.mark.parametrize("is_cut", [True, False])
-@pytest.mark.parametrize("status", [Status.OPTIMAL, Status.TIME_LIMIT])
-def test_a_best_plan_that_no_cut_excludes_is_forbidden(is_cut: bool, status: Status) -> None:
-    forbidden: list[Any] = []
-    misfit = SimpleNamespace(group="w", counts={0: 1}, slots=[2])
-    run = decomposition(
-        model=SimpleNamespace(schedules_of=dict, arrays=SimpleNamespace(horizon=4)),
-        primal=SimpleNamespace(place=lambda plan, budget, most: [misfit]),
-        separation=SimpleNamespace(
-            cut_off=lambda *_: is_cut, forbid=lambda *given: forbidden.append(given[:3])
-        ),
-    )
-    run._place(SimpleNamespace(values={}, status=status), run.budget)
-    is_forbidden = not is_cut and status is Status.OPTIMAL
-    assert forbidden == ([("w", {0: 1}, [2])] if is_forbidden else [])
-
-
 @pytest.mark.parametrize("level", range(len(LEVELS)))
 def test_a_plan_may_not_be_worth_more_than_a_master_with_fewer_rows_allows(level: int) -> None:
     """Of whole counts a bound says nothing about fractions, but the other way round it does."""

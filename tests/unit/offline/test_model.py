@@ -33,34 +33,14 @@ from offline.model.capacities import (
 )
 from offline.model.constraints import fewest_ps, ps_of_work
 from offline.model.milp import CompactModel, ScheduleExchange
-from offline.model.schedule_model import ScheduleModel
 from offline.params import EnumerationParams
 from offline.patterns import Cut
 from offline.state import Phase, SolveState
 from tests import builders
 from tests.linear import as_pulp
-from tests.strategies import fewer, of, small_instances
+from tests.strategies import fewer, small_instances
 
 TINY = oasis.generate("testbed", jobs=3, worker_servers=1, ps_servers=1, horizon=4, seed=3)
-
-
-@given(small_instances(), of(False, True))
-@fewer(3)
-def test_schedules_survive_the_way_through_the_variables(
-    instance: oasis.Instance, are_merged: bool
-) -> None:
-    """Counts are those of schedules on one server; what comes back completes when it did."""
-    run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
-    arrays = OfflineArrays.of(instance)
-    model = CountModel(arrays) if are_merged else ScheduleModel(arrays, "test")
-    assert model.schedules_of({}) == {}
-    found = model.schedules_of(model.values_of(run.schedules))
-    for name, schedule in found.items():
-        assert schedule.completion <= run.schedules[name].completion
-        work = sum(schedule.workers[:, 2].tolist())
-        assert work == next(j for j in instance.jobs if j.id == name).work(instance.slot_seconds)
-    if not are_merged:
-        assert oasis.verify(instance, found) >= run.total_utility * (1 - 1e-9)
 
 
 def test_a_job_longer_than_any_array_is_left_out_of_every_method() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from itertools import product
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,9 +18,8 @@ from oasis.model.rounding import FloatArray
 from oasis.model.utility import Utility
 from oasis.solvers import Status
 from oasis.solvers.budget import Budget
-from offline import ConfigurationParams, solve
+from offline import solve
 from offline.column_generation import cutting
-from offline.column_generation import solve as colgen
 from offline.column_generation.bound import ConfigurationBound, configuration_bound
 from offline.column_generation.cutting import CutSearch, cut_configuration_lp
 from offline.column_generation.generation import ColumnGeneration
@@ -42,9 +40,7 @@ from offline.column_generation.restricted_master import (
     columns_of,
     levels,
     similar,
-    workers_by_slot,
 )
-from offline.column_generation.solve import Configuration
 from offline.enumeration import fitting_counts
 from offline.model.arrays import GroupArrays, OfflineArrays
 from offline.params import ColumnGenerationParams
@@ -193,34 +189,6 @@ def test_that_nothing_can_be_earned_is_proven_in_a_few_rounds(
     assert result.gap == 0.0
 
 
-@pytest.mark.parametrize(
-    ("limit", "helped", "seconds"),
-    [(60.0, True, 36.0), (120.0, True, 40.0), (600.0, True, 150.0), (60.0, False, 15.0)],
-)
-def test_the_bound_gets_longer_where_schedules_are_looked_for_meanwhile(
-    monkeypatch: pytest.MonkeyPatch, limit: float, helped: bool, seconds: float
-) -> None:
-    """A short limit would leave the LP of a long horizon far from solved."""
-    given: list[float] = []
-
-    def note(*arguments: Any) -> Any:
-        given.append(arguments[4].left)
-        return SimpleNamespace(status=Status.INTERRUPTED, rounds=())
-
-    monkeypatch.setattr(colgen, "solve_configuration_lp", note)
-    params, clock = ConfigurationParams(), SimpleNamespace(read=lambda: 0.0, is_repeatable=False)
-    stop = Budget(limit, clock)  # type: ignore[arg-type]
-    problem = SimpleNamespace(instance=INSTANCE)
-    state = SolveState(stop)
-    run: Any = SimpleNamespace(
-        params=params, stop=stop, state=state, arrays=ARRAYS, problem=problem
-    )
-    helper: Any = SimpleNamespace() if helped else None
-    found = Configuration(params)._bound_and_improve(run, START.prices, helper)
-    assert found is Status.INTERRUPTED
-    assert given == [pytest.approx(seconds)]
-
-
 # -- cuts on single slots --------------------------------------------------------------------------
 
 SEEDS = range(20)
@@ -348,44 +316,6 @@ def _best_payoff(arrays: OfflineArrays, job: int, surcharge: FloatArray) -> floa
             paid = sum(surcharge[slot, n] for slot, n in zip(slots, counts, strict=True))
             best = max(best, arrays.utility(job, last) - float(paid))
     return best
-
-
-def test_a_cut_is_the_same_before_and_after_the_columns() -> None:
-    instance = oasis.generate(
-        "calibrated", jobs=6, worker_servers=3, ps_servers=3, horizon=8, seed=4
-    )
-    arrays = OfflineArrays.of(instance)
-    columns = configuration_bound(instance).columns
-    before, after = (RestrictedMaster(Grouping.of(arrays)) for _ in range(2))
-    after.add(columns)
-    plain = after.solve(Budget())
-    assert plain is not None
-    busy = sum(
-        weight * workers_by_slot(column.schedule, instance.horizon)
-        for column, weight in zip(after.columns, plain.weights.tolist(), strict=True)
-    )
-    slot = int(np.argmax(busy))
-    half = Cut(np.full(len(instance.jobs), 2 / float(np.max(busy))))
-    row = SlotCut.of_counts(arrays, "worker", half, slot)
-    before.cut(row)
-    before.add(columns)
-    after.cut(row)
-    one, other = before.solve(Budget()), after.solve(Budget())
-    assert one is not None
-    assert other is not None
-    assert one.value == pytest.approx(other.value)
-    assert one.value < plain.value
-    assert len(one.duals) == before.size == before.grouping.size + 1
-    assert other.value == pytest.approx(other.duals.sum() + other.payoffs.sum())
-
-
-def test_counts_of_parameter_servers_are_weighed_by_workers() -> None:
-    instance = oasis.generate("calibrated", jobs=3, worker_servers=2, ps_servers=2, seed=1)
-    arrays = OfflineArrays.of(instance)
-    row = SlotCut.of_counts(arrays, "ps", Cut(np.array([0.5, 0.0, 0.25])), 3)
-    assert sorted(row.weights) == [0, 2]
-    job = instance.jobs[2]
-    assert row.weights[2].tolist() == [0.25 * int(job.ps_needed(n)) for n in range(job.chunks + 1)]
 
 
 def test_jobs_that_share_a_server_in_fractions_no_longer_do_and_the_method_says_so() -> None:
