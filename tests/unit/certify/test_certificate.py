@@ -15,7 +15,7 @@ from oasis.certify.certificate import Certificate, _log_growth
 from oasis.certify.duality import empty_payoff
 from tests import builders
 from tests.oracle.reference_search import textbook
-from tests.strategies import Market, rugged_markets
+from tests.strategies import rugged_markets
 
 LARGEST = math.exp(708.9)
 
@@ -35,14 +35,14 @@ LARGEST = math.exp(708.9)
     ],
 )
 def test_bound_is_initial_dual_plus_alpha_x_times_utility_plus_gap(
-    log_alpha_x: float, utility: float, bound: float, ratio: float | None
-) -> None:
+    log_alpha_x, utility, bound, ratio
+):
     made = Certificate(2.0, log_alpha_x, 5.0, 7.0, utility)
     assert made.upper_bound == pytest.approx(bound, rel=1e-9)
     assert made.ratio_bound == (None if ratio is None else pytest.approx(ratio))
 
 
-def test_growth_of_a_step_too_large_for_the_exponential_is_a_finite_logarithm() -> None:
+def test_growth_of_a_step_too_large_for_the_exponential_is_a_finite_logarithm():
     assert _log_growth(np.array([2000.0]), np.array([[1.0]])) == pytest.approx(2000.0)
 
 
@@ -71,16 +71,14 @@ def payoff(**changes: object) -> float:
     return empty_payoff(Instance(2, CLUSTER, (job,)), job, WORKER, PS)
 
 
-def test_dual_bound_is_the_rent_of_all_servers_plus_what_jobs_gain() -> None:
+def test_dual_bound_is_the_rent_of_all_servers_plus_what_jobs_gain():
     """Three worker-slots at once in slot 0 cost 1 + 4 + 4; split as 1 + 2 they cost 1 + 2 + 2."""
     assert payoff() == max(50.0 - 9.0, 45.0 - 5.0) == 41.0
     assert oasis.dual_bound(Instance(2, CLUSTER, (JOB,)), WORKER, PS) == RENT + 41.0
 
 
 @given(rugged_markets())
-def test_a_payoff_is_that_of_the_textbook_where_parameter_servers_come_in_steps(
-    market: Market,
-) -> None:
+def test_a_payoff_is_that_of_the_textbook_where_parameter_servers_come_in_steps(market):
     instance = Instance(market.horizon, market.cluster, (market.job,))
     prices = market.worker_prices, market.ps_prices
     used = {"worker_used": np.zeros_like(prices[0]), "ps_used": np.zeros_like(prices[1])}
@@ -88,7 +86,7 @@ def test_a_payoff_is_that_of_the_textbook_where_parameter_servers_come_in_steps(
     assert found == pytest.approx(textbook(market.arguments | used), rel=1e-9, abs=1e-9)
 
 
-def test_a_loss_is_told_and_a_job_without_room_for_its_work_has_no_payoff() -> None:
+def test_a_loss_is_told_and_a_job_without_room_for_its_work_has_no_payoff():
     assert payoff(utility=Constant(3.0)) == 3.0 - 5.0
     assert payoff(epochs=2) == 45.0 - (1.0 + 4.0 + 4.0 + 2.0 + 2.0 + 8.0)
     assert payoff(epochs=3) == -math.inf
@@ -100,7 +98,7 @@ def test_a_loss_is_told_and_a_job_without_room_for_its_work_has_no_payoff() -> N
 
 
 @pytest.mark.parametrize("group", ["worker_prices", "ps_prices"])
-def test_what_is_no_price_of_each_slot_and_server_is_refused(group: str) -> None:
+def test_what_is_no_price_of_each_slot_and_server_is_refused(group):
     prices = {"worker_prices": WORKER, "ps_prices": PS}
     for value in (-1e-9, -1.0, math.nan, math.inf):
         wrong = prices[group].copy()

@@ -65,7 +65,7 @@ def with_a(workers: list[list[int]] = WORKERS, ps: list[list[int]] = PS) -> dict
     return VALID | {"a": Schedule("a", workers, ps)}
 
 
-def test_valid_schedules_are_worth_what_their_utilities_say() -> None:
+def test_valid_schedules_are_worth_what_their_utilities_say():
     """a completes in slot 2 after arriving in 1, b in slot 1 after 0: one slot of delay each."""
     assert oasis.verify(INSTANCE, VALID) == 9.0 + 9.0
     assert oasis.verify(INSTANCE, {}) == 0.0
@@ -75,7 +75,7 @@ BROKEN = tomllib.loads(Path(__file__).with_name("broken_schedules.toml").read_te
 
 
 @pytest.mark.parametrize("case", BROKEN.values(), ids=BROKEN)
-def test_broken_schedule_names_constraint_job_slot_and_server(case: dict[str, Any]) -> None:
+def test_broken_schedule_names_constraint_job_slot_and_server(case):
     with pytest.raises(VerificationError) as caught:
         oasis.verify(INSTANCE, with_a(case["workers"], case["ps"]))
     error = caught.value
@@ -85,7 +85,7 @@ def test_broken_schedule_names_constraint_job_slot_and_server(case: dict[str, An
     assert str(error).startswith(f"{error.constraint} [job a")
 
 
-def test_a_slot_with_fewer_workers_than_the_minimum_is_named() -> None:
+def test_a_slot_with_fewer_workers_than_the_minimum_is_named():
     """Job a has three workers in slot 1 and one in slot 2."""
     wide = Instance(5, CLUSTER, (job("a", 1, min_workers=2), job("b", 0, min_workers=2)))
     with pytest.raises(VerificationError) as caught:
@@ -121,15 +121,13 @@ BIG = {"worker": {"cpu": 3.0, "bandwidth_gbps": 0.5}}
         ),
     ],
 )
-def test_a_server_that_holds_too_much_is_named(
-    instance: Instance, schedules: dict[str, Schedule], says: str
-) -> None:
+def test_a_server_that_holds_too_much_is_named(instance, schedules, says):
     with pytest.raises(VerificationError) as caught:
         oasis.verify(instance, schedules)
     assert str(caught.value) == says
 
 
-def test_a_full_server_is_not_overfull_by_rounding() -> None:
+def test_a_full_server_is_not_overfull_by_rounding():
     """Ten workers of 0.1 use 0.9999999999999999 or 1.0 of one CPU; 1.000001 is too much."""
     cluster = Cluster(("cpu",), (Server("w", {"cpu": 1.0}),), (Server("p", {}),), 1.0)
     for demand, fits in ((0.1, True), (0.1 + 1e-12, True), (0.1 + 1e-7, False)):
@@ -142,7 +140,7 @@ def test_a_full_server_is_not_overfull_by_rounding() -> None:
                 oasis.verify(instance, schedules)
 
 
-def test_schedules_that_are_not_of_their_job_are_refused() -> None:
+def test_schedules_that_are_not_of_their_job_are_refused():
     with pytest.raises(VerificationError, match=r"\(1\) jobs \[job x\]: the instance has no such"):
         oasis.verify(INSTANCE, {"x": Schedule("x", WORKERS, PS)})
     with pytest.raises(VerificationError, match=r"\(1\) jobs \[job a\]: is filed for 'b'"):
@@ -171,9 +169,7 @@ EARNED = 18.0  # by VALID
         ({"schedules": {}, "objective": 1e-9}, "(1) objective"),
     ],
 )
-def test_what_a_result_states_is_what_is_recomputed_but_for_rounding(
-    stated: dict[str, Any], says: str | None
-) -> None:
+def test_what_a_result_states_is_what_is_recomputed_but_for_rounding(stated, says):
     result = SimpleNamespace(**({"schedules": VALID} | stated))
     if says is None:
         assert oasis.verify(INSTANCE, result) == (EARNED if result.schedules else 0.0)
@@ -182,13 +178,13 @@ def test_what_a_result_states_is_what_is_recomputed_but_for_rounding(
             oasis.verify(INSTANCE, result)
 
 
-def test_completion_counts_from_the_last_slot_with_a_worker() -> None:
+def test_completion_counts_from_the_last_slot_with_a_worker():
     """(8): a worker more in the last slot costs delay, whether or not the work was done before."""
     late = with_a([*WORKERS, [4, 0, 1]], [*PS, [4, 0, 1]])
     assert oasis.verify(INSTANCE, late) == 7.0 + 9.0
 
 
-def test_runs_with_a_tampered_schedule_or_utility_are_refused() -> None:
+def test_runs_with_a_tampered_schedule_or_utility_are_refused():
     run = oasis.simulate(INSTANCE, oasis.OASiS.from_instance(INSTANCE))
     oasis.verify(INSTANCE, run)
     first = run.decisions[0]
@@ -206,14 +202,14 @@ CPUS = Cluster(("cpu",), (Server("w", {"cpu": 2.0}),), (Server("p", {"cpu": 1.0}
 ALONE = builders.job("a", worker={"cpu": 1.0}, utility=Constant(1.0))
 
 
-def test_even_work_that_rounding_forgives_needs_a_worker() -> None:
+def test_even_work_that_rounding_forgives_needs_a_worker():
     hardly = Instance(2, CPUS, (replace(ALONE, minibatch_time=1e-12),))
     assert oasis.verify(hardly, {"a": Schedule("a", [[0, 0, 1]], [])}) == 1.0
     with pytest.raises(VerificationError, match=r"\(2\) training work.*0 worker-slots"):
         oasis.verify(hardly, {"a": Schedule("a", [], [])})
 
 
-def test_work_is_steps_times_compute_time_and_the_transfer_of_the_gradients() -> None:
+def test_work_is_steps_times_compute_time_and_the_transfer_of_the_gradients():
     """125 MB are 1 Gbit: out and back at 2 Gbit/s take 1 s, half a slot of 2 s.
 
     A minibatch so takes 0.25 + 0.5 slots, and 3 * 2 * 4 of them 18 worker-slots.
@@ -268,9 +264,7 @@ def said(decision: Decision, is_priced: bool) -> Run:
         (UNFINISHED, {"cost": -1.0, "payoff": 1.0}, UNPRICED, "cost -1.0"),
     ],
 )
-def test_a_false_statement_about_a_decision_is_refused(
-    decision: Decision, changes: dict[str, Any], policies: tuple[bool, ...], says: str
-) -> None:
+def test_a_false_statement_about_a_decision_is_refused(decision, changes, policies, says):
     for is_priced in policies:
         with pytest.raises(VerificationError, match=f"^decisions.*{re.escape(says)}"):
             oasis.verify(TESTBED, said(replace(decision, **changes), is_priced))
@@ -285,14 +279,12 @@ def test_a_false_statement_about_a_decision_is_refused(
         (UNFINISHED, {}, UNPRICED),
     ],
 )
-def test_what_a_policy_may_say_passes(
-    decision: Decision, changes: dict[str, Any], policies: tuple[bool, ...]
-) -> None:
+def test_what_a_policy_may_say_passes(decision, changes, policies):
     for is_priced in policies:
         verify_decisions(TESTBED, said(replace(decision, **changes), is_priced))
 
 
-def test_decisions_are_one_for_each_job_in_order_and_with_its_own_utility() -> None:
+def test_decisions_are_one_for_each_job_in_order_and_with_its_own_utility():
     strange = tuple(replace(d, job_id="nobody") if d is REJECTED else d for d in RUN.decisions)
     for decisions in (RUN.decisions[:-1], (*RUN.decisions, REJECTED), strange):
         with pytest.raises(VerificationError, match="one for each job"):
@@ -305,7 +297,7 @@ def test_decisions_are_one_for_each_job_in_order_and_with_its_own_utility() -> N
         oasis.verify(TESTBED, replace(RUN, decisions=tuple(swapped)))
 
 
-def test_payoff_far_below_the_utility_may_differ_in_the_digits_of_the_utility() -> None:
+def test_payoff_far_below_the_utility_may_differ_in_the_digits_of_the_utility():
     """Utilities agree to the last bit or so; near-equal cost leaves the payoff no digits."""
     cost, stated = WORTH * (1 - 1e-12), float(np.nextafter(WORTH, np.inf))
     narrow = replace(ADMITTED, cost=cost, utility=stated, payoff=stated - cost)
@@ -382,14 +374,12 @@ WIDE = [replace(job, min_workers=min(4, job.chunks)) for job in SIX_JOBS.jobs]
     ],
     ids=["one", "tiny", "wide"],
 )
-def test_exactly_those_that_the_single_check_refuses_are_suspects(
-    instances: list[Instance], rounds: int, least: int
-) -> None:
+def test_exactly_those_that_the_single_check_refuses_are_suspects(instances, rounds, least):
     assert sum(_refused_in_all(instance, rounds, seed=5) for instance in instances) > least
 
 
 @pytest.mark.parametrize("part", [-2.0, -1.0, -0.5, 0.5, 0.999, 1.001, 2.0])
-def test_work_that_rounding_forgives_is_forgiven_alike(part: float) -> None:
+def test_work_that_rounding_forgives_is_forgiven_alike(part):
     """Three worker-slots are done; there are more or fewer to do by part of the tolerance."""
     work = {"epochs": 1, "chunks": 3, "minibatches": 1, "gradient_mb": 0.0}
     job = replace(SIX_JOBS.jobs[0], **work, minibatch_time=1.0 + part * TOLERANCE)
@@ -401,7 +391,7 @@ def test_work_that_rounding_forgives_is_forgiven_alike(part: float) -> None:
     assert bool(refused) == (part > 1.0)
 
 
-def test_a_schedule_without_rows_and_one_with_enormous_counts_are_suspects() -> None:
+def test_a_schedule_without_rows_and_one_with_enormous_counts_are_suspects():
     name, schedule = next(iter(_valid(SIX_JOBS).items()))
     rows = np.array(schedule.workers)
     rows[0, 2] = MANY + 1

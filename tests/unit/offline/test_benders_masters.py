@@ -15,9 +15,8 @@ import pytest
 import oasis
 from oasis import Cluster, Constant, Deadline, Form, Instance, Job, Piecewise, Server, verify
 from oasis.model.errors import SolverError
-from oasis.model.rounding import FloatArray
 from oasis.solvers import Solution, SolveProgress, Status
-from oasis.solvers.budget import Budget, WorkLimit
+from oasis.solvers.budget import WorkLimit
 from offline import periods as bounding
 from offline import solve
 from offline.benders import decomposition as module
@@ -77,8 +76,8 @@ def decomposition(left: float = LIMIT, **parts: Any) -> Any:
 @pytest.mark.parametrize("level", range(len(LEVELS)))
 @pytest.mark.parametrize(("cuts", "next_tolerance"), [(1, 0.125), (0, 0.0)])
 def test_each_master_is_twice_as_exact_and_exact_in_whole_counts_or_where_nothing_was_cut(
-    level: int, cuts: int, next_tolerance: float
-) -> None:
+    level, cuts, next_tolerance
+):
     asked: list[float] = []
 
     def master(tolerance: float) -> Any:
@@ -99,9 +98,7 @@ def test_each_master_is_twice_as_exact_and_exact_in_whole_counts_or_where_nothin
 
 @pytest.mark.parametrize("near", [[], ["row"]])
 @pytest.mark.parametrize("part", [0.01, 0.99, 1.01, 100.0])
-def test_the_last_master_gets_all_that_is_left_and_plans_only_while_there_is_time(
-    part: float, near: list[str]
-) -> None:
+def test_the_last_master_gets_all_that_is_left_and_plans_only_while_there_is_time(part, near):
     """And while it pays, schedules are looked for beside it."""
     done = SimpleNamespace(is_done=True, progress=None)
     left = part * LAST_SHARE * LIMIT
@@ -118,9 +115,7 @@ def test_the_last_master_gets_all_that_is_left_and_plans_only_while_there_is_tim
 
 
 @pytest.mark.parametrize("is_repeatable", [True, False])
-def test_a_master_that_was_stopped_or_still_runs_counts_only_where_time_may(
-    is_repeatable: bool,
-) -> None:
+def test_a_master_that_was_stopped_or_still_runs_counts_only_where_time_may(is_repeatable):
     stopped: list[bool] = []
     solution = Solution(Status.INTERRUPTED, None, 15.0, math.inf, {})
     master = SimpleNamespace(stop=lambda: stopped.append(True), finish=lambda saw: solution)
@@ -135,7 +130,7 @@ def test_a_master_that_was_stopped_or_still_runs_counts_only_where_time_may(
 
 
 @pytest.mark.parametrize("level", range(len(LEVELS)))
-def test_a_plan_may_not_be_worth_more_than_a_master_with_fewer_rows_allows(level: int) -> None:
+def test_a_plan_may_not_be_worth_more_than_a_master_with_fewer_rows_allows(level):
     """Of whole counts a bound says nothing about fractions, but the other way round it does."""
     run = decomposition(_level=1)
     run._check(Solution(Status.GAP_LIMIT, 11.0, 12.0, 1.0, {}))
@@ -176,9 +171,7 @@ def cutting(*rows: list[str]) -> Any:
 
 
 @pytest.mark.parametrize("falling", [0, 1, 7])
-def test_cutting_goes_on_while_the_bound_falls_and_a_little_longer(
-    monkeypatch: pytest.MonkeyPatch, falling: int
-) -> None:
+def test_cutting_goes_on_while_the_bound_falls_and_a_little_longer(monkeypatch, falling):
     """A bound that then stays where it is ends it once it has not moved for some rounds."""
     bounds = [1e3 - 10.0 * k for k in range(falling)]
     relaxation = Solved(*bounds, *[500.0] * 50)
@@ -187,9 +180,7 @@ def test_cutting_goes_on_while_the_bound_falls_and_a_little_longer(
     assert relaxation.rounds == falling + ROOT_ROUNDS + 1
 
 
-def test_cutting_ends_where_nothing_is_violated_and_without_time_or_anything_to_prove(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_cutting_ends_where_nothing_is_violated_and_without_time_or_anything_to_prove(monkeypatch):
     relaxation = Solved(9.0, 8.0, 7.0, 6.0)
     monkeypatch.setattr(module, "Relaxation", lambda model: relaxation)
     run = cutting(["row"], ["row", "row"], [])
@@ -209,9 +200,7 @@ def test_cutting_ends_where_nothing_is_violated_and_without_time_or_anything_to_
         ([["row"]], [5.0] * 50, REFINE_ROUNDS + 1),  # the plan's value does not move
     ],
 )
-def test_refining_counts_its_cuts_and_ends_where_it_is_of_no_use(
-    monkeypatch: pytest.MonkeyPatch, found: list[list[str]], bounds: list[float], cuts: int
-) -> None:
+def test_refining_counts_its_cuts_and_ends_where_it_is_of_no_use(monkeypatch, found, bounds, cuts):
     monkeypatch.setattr(module, "close_plan", Solved(*bounds))
     run = cutting(*found)
     assert run.refine(SimpleNamespace(values={}), run.budget) == cuts
@@ -271,22 +260,20 @@ def relaxed(instance: Instance) -> tuple[PeriodBound, SolveState]:
         (1, 33, [1]),
     ],
 )
-def test_periods_are_about_equal_and_two_at_least(
-    horizon: int, slots: int, sizes: list[int]
-) -> None:
+def test_periods_are_about_equal_and_two_at_least(horizon, slots, sizes):
     periods = split(horizon, slots)
     assert [*map(len, periods)] == sizes
     assert [slot for period in periods for slot in period] == [*range(horizon)]
 
 
-def test_completions_that_count_as_one_have_the_last_slot_and_the_best_utility() -> None:
+def test_completions_that_count_as_one_have_the_last_slot_and_the_best_utility():
     utility = {3: 10.0, 4: 9.9, 5: 9.8, 6: 4.0, 7: 0.05, 8: 0.01}
     assert utility_steps(utility, 0.01) == {4: 10.0, 5: 9.8, 6: 4.0, 8: 0.05}
     assert utility_steps(utility, 0.0) == utility
     assert utility_steps(dict.fromkeys(range(5), 2.0), 0.0) == {4: 2.0}
 
 
-def test_half_a_job_does_not_work_at_the_speed_of_the_whole() -> None:
+def test_half_a_job_does_not_work_at_the_speed_of_the_whole():
     utility = Piecewise((1.0, 5.0), (4.0, 2.0))
     instance = instance_of(job("a", arrival=0, work=4, parallel=2, utility=utility))
     master = CountModel(OfflineArrays.of(instance))
@@ -326,7 +313,7 @@ FIVE = instance_of(
     ("instance", "optimum"),
     [(CROSSING, 8.0), (EITHER, 5.0), (RIVALS, 38.0), (FIVE, 36.0), (LATE, 5.0)],
 )
-def test_a_round_of_a_few_jobs_proves_the_optimum(instance: Instance, optimum: float) -> None:
+def test_a_round_of_a_few_jobs_proves_the_optimum(instance, optimum):
     """Without the cuts, or if jobs took along work that nobody did, all would complete."""
     periods, state = relaxed(instance)
     periods.round(state.budget)
@@ -334,25 +321,7 @@ def test_a_round_of_a_few_jobs_proves_the_optimum(instance: Instance, optimum: f
     assert periods.is_settled
 
 
-def test_cuts_end_once_two_rounds_have_lowered_the_bound_too_little(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    periods = periods_of(CROSSING)
-    bounds = iter([1000.0, 900.0, 500.0, 499.9, 499.8, 499.79, 499.0])
-
-    def solved(_: Budget) -> FloatArray:
-        periods._relaxed_bound = next(bounds)
-        return np.zeros(periods.model.size)
-
-    monkeypatch.setattr(periods, "_solve_relaxation", solved)
-    monkeypatch.setattr(periods, "_cut", lambda *_: 1)
-    periods.relax(periods.best.state.budget)
-    assert [*bounds] == [499.0]
-
-
-def test_a_bound_counts_and_not_the_solution_that_was_found(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_bound_counts_and_not_the_solution_that_was_found(monkeypatch):
     monkeypatch.setattr(bounding, "SLOW", 0.0)
     periods, state = relaxed(RIVALS)
     solve = bounding.highs.solve
@@ -367,9 +336,7 @@ def test_a_bound_counts_and_not_the_solution_that_was_found(
     assert periods._has_news == [True, True]
 
 
-def test_periods_without_new_rows_are_not_solved_again_until_prices_change(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_periods_without_new_rows_are_not_solved_again_until_prices_change(monkeypatch):
     monkeypatch.setattr(bounding, "SLOW", 0.0)
     periods, state = relaxed(CROSSING)
     periods.round(state.budget)
@@ -381,9 +348,7 @@ def test_periods_without_new_rows_are_not_solved_again_until_prices_change(
     assert periods._bounds == [np.inf, np.inf]
 
 
-def test_without_time_for_all_periods_nothing_is_said_and_ctrl_c_is_heard(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_time_for_all_periods_nothing_is_said_and_ctrl_c_is_heard(monkeypatch):
     periods, state = relaxed(CROSSING)
     before = state.bound
     nothing = Solution(Status.TIME_LIMIT, None, np.inf, np.inf, {})
@@ -396,7 +361,7 @@ def test_without_time_for_all_periods_nothing_is_said_and_ctrl_c_is_heard(
         periods.round(state.budget)
 
 
-def test_long_horizons_are_bounded_by_periods_and_short_ones_are_not() -> None:
+def test_long_horizons_are_bounded_by_periods_and_short_ones_are_not():
     instance = oasis.generate(
         "calibrated", jobs=14, worker_servers=3, ps_servers=3, horizon=30, seed=3
     )

@@ -7,7 +7,6 @@ import tracemalloc
 from dataclasses import replace
 from functools import cache
 from itertools import accumulate, combinations, product
-from typing import Any
 
 import numpy as np
 import pytest
@@ -110,7 +109,7 @@ def test_rounding_of_late_times_is_allowed_for_and_next_to_no_work_may_end_as_it
 # -- rigid jobs ------------------------------------------------------------------------------------
 
 
-def test_busy_periods_begin_where_all_work_before_is_done() -> None:
+def test_busy_periods_begin_where_all_work_before_is_done():
     """Who comes in the moment in which it is done still belongs to it. Every short day is tried."""
     for later, seconds in product(product(range(3), repeat=3), product(range(4), repeat=4)):
         came = list(accumulate(later, initial=1))
@@ -123,7 +122,7 @@ def test_busy_periods_begin_where_all_work_before_is_done() -> None:
         assert [part.start for part in found] == begins, (came, seconds)
 
 
-def test_the_best_of_several_multiples_of_the_prices_is_what_counts() -> None:
+def test_the_best_of_several_multiples_of_the_prices_is_what_counts():
     """In whole seconds, with the cost of each start added up second by second."""
     rng = np.random.default_rng(4)
     for _ in range(50):
@@ -141,7 +140,7 @@ def test_the_best_of_several_multiples_of_the_prices_is_what_counts() -> None:
         assert found == sum(lasts) + max(values), (prices, jobs)
 
 
-def test_prices_never_rise_and_end_at_nothing() -> None:
+def test_prices_never_rise_and_end_at_nothing():
     rng = np.random.default_rng(1)
     came, seconds = np.sort(rng.uniform(0, 50, 60)), rng.exponential(1.0, 60)
     _, prices = _prices(came, seconds, 8.0)
@@ -152,7 +151,7 @@ def test_prices_never_rise_and_end_at_nothing() -> None:
     np.testing.assert_allclose(prices, 1.0 - (edges[1:] + edges[:-1]) / 4)
 
 
-def test_what_cannot_be_bounded_and_what_ends_as_it_comes() -> None:
+def test_what_cannot_be_bounded_and_what_ends_as_it_comes():
     none = np.zeros(3)
     assert rigid_mean_bound(none, none, np.array([8, 8, 8]), 8.0) == 0.0
     ones = np.ones(1)
@@ -161,7 +160,7 @@ def test_what_cannot_be_bounded_and_what_ends_as_it_comes() -> None:
         rigid_mean_bound(np.zeros(0), np.zeros(0), np.zeros(0, dtype=np.int64), 8.0)
 
 
-def test_neither_order_nor_a_later_begin_of_all_matters() -> None:
+def test_neither_order_nor_a_later_begin_of_all_matters():
     rng = np.random.default_rng(2)
     came, lasts, wide = rng.uniform(0, 9, 40), rng.exponential(5.0, 40), rng.integers(1, 9, 40)
     order = rng.permutation(40)
@@ -170,7 +169,7 @@ def test_neither_order_nor_a_later_begin_of_all_matters() -> None:
     assert rigid_mean_bound(came + 100.0, lasts, wide, 8.0) == pytest.approx(one)
 
 
-def test_a_run_that_subtracts_rounded_times_is_no_better() -> None:
+def test_a_run_that_subtracts_rounded_times_is_no_better():
     came, lasts = np.array([0.0, 1e9]), np.array([0.0, 0.3])
     times = (came + lasts) - came
     assert times[1] < lasts[1]
@@ -221,7 +220,7 @@ def drawn_worth(rng: np.random.Generator, lasts: float) -> Worth:
             return Sigmoid(value, float(rng.choice([0.0, 0.3, 2.0])), float(rng.integers(1, 12)))
 
 
-def test_bound_optimum_and_policies_are_in_this_order() -> None:
+def test_bound_optimum_and_policies_are_in_this_order():
     """On integer jobs that change at whole seconds, which these policies keep."""
     closest = []
     for seed in range(200):
@@ -249,7 +248,7 @@ def test_bound_optimum_and_policies_are_in_this_order() -> None:
     assert np.mean(closest) > 0.9
 
 
-def test_a_step_in_which_a_job_just_fits_is_one_in_which_it_may_end() -> None:
+def test_a_step_in_which_a_job_just_fits_is_one_in_which_it_may_end():
     """Steps and times are whole seconds here: what each job gains is added up one by one."""
     rng = np.random.default_rng(5)
     for _ in range(40):
@@ -276,7 +275,7 @@ def test_a_step_in_which_a_job_just_fits_is_one_in_which_it_may_end() -> None:
         assert period.value(prices.astype(float)) == bound
 
 
-def test_a_job_of_no_length_counts_though_it_comes_as_the_last_work_ends() -> None:
+def test_a_job_of_no_length_counts_though_it_comes_as_the_last_work_ends():
     """Only one of the others can end in time."""
     worth: list[Worth] = [Deadline(30.0, 1.0), Deadline(20.0, 1.0), Constant(7.0)]
     done = 2 * (1 - ROUNDING)  # as soon as the bound takes the work to be done
@@ -299,7 +298,7 @@ def contested(high: float, low: float, slot: int, horizon: int = 4) -> Instance:
     return Instance(horizon, CLUSTER, (job("a", slot, high), job("b", slot, low)))
 
 
-def test_prices_are_the_dual_values_averaged_by_slot_of_the_day_by_hand() -> None:
+def test_prices_are_the_dual_values_averaged_by_slot_of_the_day_by_hand():
     """Equal values leave one dual: 6 for two GPUs in slot 1 of the first day, 10 in slot 3.
 
     A day has two slots, so slots 1 and 3 are the same slot of the day, and both files have two
@@ -314,7 +313,7 @@ def test_prices_are_the_dual_values_averaged_by_slot_of_the_day_by_hand() -> Non
     ]  # fmt: skip
 
 
-def test_prices_of_one_day_are_those_that_prove_its_bound() -> None:
+def test_prices_of_one_day_are_those_that_prove_its_bound():
     """All capacity costs the same at the mean prices as at the duals of each server."""
     instance = oasis.generate("testbed", jobs=8, seed=3)
     found = configuration_bound(instance)
@@ -326,13 +325,13 @@ def test_prices_of_one_day_are_those_that_prove_its_bound() -> None:
         assert cost.sum() > 0
 
 
-def test_a_slot_that_only_some_days_have_is_averaged_over_those() -> None:
+def test_a_slot_that_only_some_days_have_is_averaged_over_those():
     learned = learn_prices([contested(6, 6, 1, horizon=2), contested(8, 8, 3, horizon=4)])
     assert learned.days.tolist() == [2.0, 2.0, 1.0, 1.0]
     assert learned.worker.ravel() == pytest.approx([0.0, 1.5, 0.0, 4.0])
 
 
-def test_bounds_are_the_smallest_lower_and_the_largest_upper_of_the_days() -> None:
+def test_bounds_are_the_smallest_lower_and_the_largest_upper_of_the_days():
     past = [oasis.generate("testbed", jobs=5, seed=seed) for seed in (1, 2, 3)]
     each = [PriceBounds.from_instance(day) for day in past]
     learned = learn_prices(past).bounds
@@ -343,7 +342,7 @@ def test_bounds_are_the_smallest_lower_and_the_largest_upper_of_the_days() -> No
         assert both.upper == pytest.approx(np.max([day.upper for day in days], axis=0))
 
 
-def test_a_day_without_jobs_teaches_that_resources_are_free_and_no_bounds() -> None:
+def test_a_day_without_jobs_teaches_that_resources_are_free_and_no_bounds():
     empty, busy = Instance(3, CLUSTER, ()), contested(6, 2, 1)
     learned = learn_prices([empty])
     assert not learned.worker.any()
@@ -371,14 +370,12 @@ CPU = Cluster(("cpu",), (Server("w", {"cpu": 1.0}),), (Server("p", {"cpu": 1.0})
         ([DAY], {"gap": -1.0}, "^gap: expected a share >= 0"),
     ],
 )
-def test_days_that_do_not_go_together_and_bad_options_are_refused(
-    days: list[Instance], options: dict[str, Any], says: str
-) -> None:
+def test_days_that_do_not_go_together_and_bad_options_are_refused(days, options, says):
     with pytest.raises(ValueError, match=says):
         learn_prices(days, **options)
 
 
-def test_criteria_end_the_search_for_prices() -> None:
+def test_criteria_end_the_search_for_prices():
     day = oasis.generate("testbed", jobs=6, seed=1)
     exact, rough = learn_prices([day]), learn_prices([day], gap=math.inf)
     assert not np.array_equal(exact.worker, rough.worker)

@@ -24,7 +24,7 @@ def interval(seed: int, gap: float = 10.0, method: str = "milp", **changes: Any)
     return Interval(f"testbed:{seed}", method, 60.0, result)
 
 
-def test_what_is_appended_is_read_again_and_a_broken_line_is_named(tmp_path: Path) -> None:
+def test_what_is_appended_is_read_again_and_a_broken_line_is_named(tmp_path):
     path = tmp_path / "some.jsonl"
     written = [interval(1), interval(2, 0.0, "cpsat"), interval(3, parameters={"refused": ["(4)"]})]
     for one in written:
@@ -39,7 +39,7 @@ def test_what_is_appended_is_read_again_and_a_broken_line_is_named(tmp_path: Pat
         intervals.read(path)
 
 
-def test_a_row_is_the_distribution_over_the_seeds_and_rows_are_in_the_order_of_the_page() -> None:
+def test_a_row_is_the_distribution_over_the_seeds_and_rows_are_in_the_order_of_the_page():
     found = [Solve.of(interval(seed, gap)) for seed, gap in enumerate((0.0, 4.0, 0.0, 1.0))]
     others = [Solve.of(interval(12, 1.0, "colgen")), Solve.of(interval(2, 4.0, "benders"))]
     numbers = ("2 of 4", "2.0", "0.50", "1.00", "4.00")
@@ -62,8 +62,8 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *words: str) -> tuple[P
 
 
 def test_the_same_command_solves_nothing_again_and_goes_on_with_the_table_of_earlier_solves(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, monkeypatch
+):
     words = ["--json", str(tmp_path / "runs.jsonl"), "--methods", "milp,colgen"]
     table, each = run(monkeypatch, tmp_path, *words, "--seeds", "2")
     before = table.read_text(), each.read_text()
@@ -93,14 +93,14 @@ def test_the_same_command_solves_nothing_again_and_goes_on_with_the_table_of_ear
         (["--methods", "cpsat"], "cpsat needs OR-Tools: pip install"),
     ],
 )
-def test_bad_arguments_end_with_what_was_expected(arguments, message, capsys, monkeypatch) -> None:
+def test_bad_arguments_end_with_what_was_expected(arguments, message, capsys, monkeypatch):
     monkeypatch.setattr(distribution.cpsat, "is_installed", lambda: False)
     with pytest.raises(SystemExit, match="2"):
         distribution.arguments(["--json", "some.jsonl", "--methods", "milp", *arguments])
     assert message in capsys.readouterr().err
 
 
-def test_an_interrupted_solve_is_not_recorded(tmp_path: Path, monkeypatch) -> None:
+def test_an_interrupted_solve_is_not_recorded(tmp_path, monkeypatch):
     path = tmp_path / "some.jsonl"
     ended = interval(1, status=Status.INTERRUPTED).result
     monkeypatch.setattr(distribution, "solved", lambda *given: ended)

@@ -44,7 +44,7 @@ def started(work: float, instance: oasis.Instance = INSTANCE) -> WindowSearch:
 # -- solutions and prices --------------------------------------------------------------------------
 
 
-def test_distances_are_zero_while_a_job_runs() -> None:
+def test_distances_are_zero_while_a_job_runs():
     solution = PartialSolution(ARRAYS)
     solution.fill(EVERYBODY, *FREE)
     k, schedule = next(iter(solution.schedules.items()))
@@ -52,7 +52,7 @@ def test_distances_are_zero_while_a_job_runs() -> None:
     assert [solution.distances([k], slot)[0] for slot in slots] == [2.0, 0.0, 0.0, 3.0]
 
 
-def test_only_better_solutions_are_kept_and_infeasible_ones_are_errors() -> None:
+def test_only_better_solutions_are_kept_and_infeasible_ones_are_errors():
     best, filled, wrong = nothing(), PartialSolution(ARRAYS), PartialSolution(ARRAYS)
     filled.fill(EVERYBODY, *FREE)
     assert best.offer(filled)
@@ -70,7 +70,7 @@ def test_only_better_solutions_are_kept_and_infeasible_ones_are_errors() -> None
     assert not is_better(1.0 + 1e-13, 1.0)
 
 
-def test_orders_are_orders_and_chances_are_positive() -> None:
+def test_orders_are_orders_and_chances_are_positive():
     start = warm_start_of(INSTANCE, {}, SolveState(Budget()), needs_prices=True)
     assert start.prices is not None
     duals = DualValues.of(ARRAYS, start.prices.worker, start.prices.ps)
@@ -85,7 +85,7 @@ def test_orders_are_orders_and_chances_are_positive() -> None:
 # -- ruin and recreate in windows ------------------------------------------------------------------
 
 
-def test_a_search_improves_on_insertion_and_does_the_same_again() -> None:
+def test_a_search_improves_on_insertion_and_does_the_same_again():
     inserted = search_of()
     inserted.insert_by_density(Budget())
     found, again = started(0.3), started(0.3)
@@ -94,9 +94,7 @@ def test_a_search_improves_on_insertion_and_does_the_same_again() -> None:
     assert again.best.solution.by_id == found.best.solution.by_id
 
 
-def test_a_better_solution_of_another_search_is_where_it_goes_on(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_better_solution_of_another_search_is_where_it_goes_on(monkeypatch):
     better = started(0.3).best.solution
     monkeypatch.setattr(window_search, "TEMPERATURE", 0.0)
     search = search_of()
@@ -109,7 +107,7 @@ def test_a_better_solution_of_another_search_is_where_it_goes_on(
     assert search._plan.value >= better.value * (1 - 1e-9)
 
 
-def test_patience_a_spent_budget_and_the_bound_that_is_reached_end_a_search() -> None:
+def test_patience_a_spent_budget_and_the_bound_that_is_reached_end_a_search():
     search = search_of()
     search.start(Budget())  # no limit: only patience ends it
     value, spent = search.best.value, Budget(None, WorkCounter())
@@ -122,7 +120,7 @@ def test_patience_a_spent_budget_and_the_bound_that_is_reached_end_a_search() ->
 
 
 @pytest.mark.parametrize(("most", "insertions"), [(0.0, 0), (3.5, 4)])
-def test_insertion_heeds_a_limit_that_has_passed_or_passes(most: float, insertions: int) -> None:
+def test_insertion_heeds_a_limit_that_has_passed_or_passes(most, insertions):
     search = search_of()
     budget = Budget(most * search._work, WorkCounter())
     search.start(budget)
@@ -135,9 +133,7 @@ def test_insertion_heeds_a_limit_that_has_passed_or_passes(most: float, insertio
 
 
 @pytest.mark.parametrize("is_own", [True, False])
-def test_better_schedules_from_elsewhere_are_mixed_with_those_found_here(
-    is_own: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_better_schedules_from_elsewhere_are_mixed_with_those_found_here(is_own, monkeypatch):
     instance = oasis.generate("testbed", jobs=4, worker_servers=3, ps_servers=3, seed=1)
     best, arrays = nothing(instance), OfflineArrays.of(instance)
     schedules = dict(oasis.simulate(instance, oasis.OASiS.from_instance(instance)).schedules)
@@ -215,20 +211,18 @@ def log(monkeypatch: pytest.MonkeyPatch) -> Log:
         ({"gain": 0.0, "spend": 0.0}, {}, 3.0, "a"),
     ],
 )
-def test_turns_go_to_who_gains_and_nobody_waits_for_ever(
-    log: Log, a: dict[str, Any], b: dict[str, Any], work: float, turns: str
-) -> None:
+def test_turns_go_to_who_gains_and_nobody_waits_for_ever(log, a, b, work, turns):
     assert log.run(work, a, b) == turns
     log.best.is_proven = True
     assert log.run(work, a, b) == turns, "nothing is left to gain"
 
 
-def test_searches_that_gain_nothing_take_longer_turns_one_after_the_other(log: Log) -> None:
+def test_searches_that_gain_nothing_take_longer_turns_one_after_the_other(log):
     log.run(14.0, {"gain": 0.0}, {"gain": 0.0})
     assert log.turns == [("a", 1.0), ("b", 1.0), ("a", 2.0), ("b", 2.0), ("a", 4.0), ("b", 4.0)]
 
 
-def test_no_turn_takes_all_that_is_left(log: Log) -> None:
+def test_no_turn_takes_all_that_is_left(log):
     budget = Budget(16.0, WorkCounter())
     too_much = log.search("b", 0.0, spend=4.0)  # takes more than it is given
     Alternation([("a", log.search("a", 0.0)), ("b", too_much)], log.best, 9.0, 0.25).search(budget)

@@ -79,7 +79,7 @@ def built(what: str, arrays: OfflineArrays, budget: Budget) -> int:
 
 
 @pytest.mark.parametrize("what", ["compact model", "counts", "dual values", "window search"])
-def test_whatever_is_built_asks_the_clock_all_along_and_stops(what: str) -> None:
+def test_whatever_is_built_asks_the_clock_all_along_and_stops(what):
     arrays, clock = OfflineArrays.of(INSTANCE), Clock()
     parts = built(what, arrays, Budget(1e9, clock))
     whole = clock.asked
@@ -93,9 +93,7 @@ def test_whatever_is_built_asks_the_clock_all_along_and_stops(what: str) -> None
 
 @pytest.mark.parametrize("method", LIMITED)
 @pytest.mark.parametrize("limit", [0, 10, 200])
-def test_once_the_time_is_over_nothing_more_is_made(
-    method: str, limit: int, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_once_the_time_is_over_nothing_more_is_made(method, limit, clock, monkeypatch):
     late = []
 
     def noting(owner: object, name: str) -> None:
@@ -122,7 +120,7 @@ def check(result: OfflineResult) -> None:
 
 @settings(max_examples=12, deadline=None)
 @given(st.sampled_from((*LIMITED, "auto")), st.integers(0, 1200), st.integers(0, 9))
-def test_whenever_the_time_is_over_the_result_is_valid(method: str, limit: int, seed: int) -> None:
+def test_whenever_the_time_is_over_the_result_is_valid(method, limit, seed):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(budgets, "Stopwatch", Clock)
         check(solve(INSTANCE, method, time_limit=limit, seed=seed))
@@ -137,8 +135,8 @@ def test_whenever_the_time_is_over_the_result_is_valid(method: str, limit: int, 
     ],
 )
 def test_a_step_that_takes_longer_than_there_is_time_is_not_begun_and_the_result_says_so(
-    method: str, module: object, name: str, step: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    method, module, name, step, monkeypatch
+):
     monkeypatch.setattr(budgets, "Stopwatch", Clock)
     monkeypatch.setattr(module, name, 1e6)
     result = solve(INSTANCE, method, time_limit=400)
@@ -146,7 +144,7 @@ def test_a_step_that_takes_longer_than_there_is_time_is_not_begun_and_the_result
     assert result.parameters["skipped"].startswith(step)
 
 
-def test_a_budget_says_what_it_is_too_small_for_and_a_criterion_that_is_met_ends_it() -> None:
+def test_a_budget_says_what_it_is_too_small_for_and_a_criterion_that_is_met_ends_it():
     """Work is no time, but a limit of time beside it counts."""
     budget = Budget(10.0, Clock())
     budget.need(5.0, "a step")
@@ -214,9 +212,7 @@ class CtrlC:
         (WHOLE, WHILE_HIGHS_RUNS, 2),
     ],
 )
-def test_ctrl_c_ends_the_decomposition_where_it_comes(
-    monkeypatch: pytest.MonkeyPatch, phase: str, kind: str, number: int
-) -> None:
+def test_ctrl_c_ends_the_decomposition_where_it_comes(monkeypatch, phase, kind, number):
     instance = at_odds(CROSSED, *(unit_job(f"j{k}", 1.0) for k in range(4)))
     ctrl_c = CtrlC(phase, kind, number)
     with_turns = Alternation.search

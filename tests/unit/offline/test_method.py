@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 
 import oasis
 from experiments import competitive_ratio
-from oasis import Schedule
 from oasis.model.validation import LARGEST_SEED
 from oasis.solvers import TRUST, SolveProgress, Status
 from oasis.solvers.budget import Budget
@@ -60,7 +59,7 @@ CONGESTED = oasis.generate("testbed", jobs=8, worker_servers=3, ps_servers=1, se
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_criteria_and_their_shorthands_are_the_same(method: str) -> None:
+def test_criteria_and_their_shorthands_are_the_same(method):
     one = solve(TINY, method, stop=WorkLimit(0.3) | Gap(0.5))
     same = solve(TINY, method, stop=Gap(0.5), work_limit=0.3)
     told = one.status, one.objective, one.parameters
@@ -72,9 +71,7 @@ def test_criteria_and_their_shorthands_are_the_same(method: str) -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("row", ROWS["refused"], ids=lambda row: row["argument"])
-def test_a_number_that_is_not_allowed_is_refused_by_its_name(
-    method: str, row: dict[str, Any]
-) -> None:
+def test_a_number_that_is_not_allowed_is_refused_by_its_name(method, row):
     """NumPy and HiGHS refused seeds in words of their own, or not at all."""
     argument = row["argument"]
     for value in row["values"]:
@@ -87,12 +84,12 @@ def test_a_number_that_is_not_allowed_is_refused_by_its_name(
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_the_largest_seed_is_taken_by_every_solver(method: str) -> None:
+def test_the_largest_seed_is_taken_by_every_solver(method):
     assert solve(TINY, method, seed=LARGEST_SEED).status is Status.OPTIMAL or method == "colgen"
 
 
 @pytest.mark.parametrize("method", LIMITED)
-def test_a_gap_that_the_start_has_ends_the_solve_before_it_begins(method: str) -> None:
+def test_a_gap_that_the_start_has_ends_the_solve_before_it_begins(method):
     online = oasis.simulate(CONGESTED, oasis.OASiS.from_instance(CONGESTED)).total_utility
     gap = (trivial_bound(CONGESTED) - online) / online * 1.001
     result = solve(CONGESTED, method, time_limit=None, gap=gap)
@@ -110,9 +107,7 @@ def test_a_gap_that_the_start_has_ends_the_solve_before_it_begins(method: str) -
         ({"work_limit": 0.1, "gap": 1e-4, "no_improvement": 900.0}, Status.WORK_LIMIT),
     ],
 )
-def test_what_is_met_first_ends_the_solve_at_the_same_point_always(
-    method: str, criteria: dict[str, float], status: Status
-) -> None:
+def test_what_is_met_first_ends_the_solve_at_the_same_point_always(method, criteria, status):
     one, same = (solve(CONGESTED, method, **criteria) for _ in range(2))  # type: ignore[arg-type]
     assert one.status is status
     assert one.gap > 1e-6
@@ -123,7 +118,7 @@ def test_what_is_met_first_ends_the_solve_at_the_same_point_always(
 
 
 @pytest.mark.parametrize("method", LIMITED)
-def test_seconds_without_improvement_end_a_solve_without_a_limit(method: str) -> None:
+def test_seconds_without_improvement_end_a_solve_without_a_limit(method):
     hard = oasis.generate("testbed", jobs=60, seed=2)  # a gap of 9 % after 20 s
     result = solve(hard, method, time_limit=None, no_improvement=0.1)
     assert result.status is Status.NO_IMPROVEMENT
@@ -131,13 +126,13 @@ def test_seconds_without_improvement_end_a_solve_without_a_limit(method: str) ->
 
 
 @pytest.mark.parametrize("method", ["milp", "benders", "bruteforce"])
-def test_a_proof_is_a_proof_whatever_gap_was_asked_for(method: str) -> None:
+def test_a_proof_is_a_proof_whatever_gap_was_asked_for(method):
     result = solve(TINY, method, time_limit=math.inf, gap=1e-9, no_improvement=1e6)
     assert result.status is Status.OPTIMAL
     assert result.to_dict()["parameters"].get("time_limit") is None
 
 
-def test_a_ratio_takes_the_criteria_of_its_solve() -> None:
+def test_a_ratio_takes_the_criteria_of_its_solve():
     ratio = competitive_ratio(CONGESTED, time_limit=None, gap=2.0)
     assert ratio.offline.status is Status.GAP_LIMIT
     assert not ratio.proven
@@ -168,15 +163,13 @@ STARTS = (None, {}, ONLINE.schedules, WarmStart({}))
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("start", STARTS, ids=["none", "empty", "schedules", "without prices"])
-def test_oasis_runs_once_or_not_at_all(
-    runs: list[str], method: str, start: dict[str, Schedule] | WarmStart | None
-) -> None:
+def test_oasis_runs_once_or_not_at_all(runs, method, start):
     solve(TINY, method, work_limit=0.3, warm_start=start)
     needs_prices = method in ("benders", "colgen")
     assert len(runs) == (1 if start is None or needs_prices else 0)
 
 
-def test_a_start_that_has_prices_needs_no_run(runs: list[str]) -> None:
+def test_a_start_that_has_prices_needs_no_run(runs):
     _, start = decide(TINY, SolveState(Budget()), lambda: oasis.OASiS.from_instance(TINY))
     assert len(runs) == 1
     for method in METHODS:
@@ -186,7 +179,7 @@ def test_a_start_that_has_prices_needs_no_run(runs: list[str]) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_start_is_kept_and_said_and_without_one_it_is_oasis_own(method: str) -> None:
+def test_a_start_is_kept_and_said_and_without_one_it_is_oasis_own(method):
     seen: list[SolveProgress] = []
     result = solve(TINY, method, work_limit=0.0, on_progress=seen.append)
     assert seen[0].phase == Phase.ONLINE
@@ -203,7 +196,7 @@ def test_a_start_is_kept_and_said_and_without_one_it_is_oasis_own(method: str) -
         solve(TINY, method, warm_start=twice)
 
 
-def test_prices_of_a_start_are_those_of_the_run() -> None:
+def test_prices_of_a_start_are_those_of_the_run():
     made = oasis.OASiS.from_instance(TINY)
     oasis.simulate(TINY, made)
     state = SolveState(Budget())
@@ -236,13 +229,13 @@ def params(kind: type[Params]) -> st.SearchStrategy[Params]:
 
 
 @given(st.sampled_from([ColumnGenerationParams, *map(params_of, METHODS)]).flatmap(params))
-def test_plain_data_says_it_all(made: Params) -> None:
+def test_plain_data_says_it_all(made):
     read = json.loads(json.dumps(made.to_dict()))
     assert type(made).from_dict(read) == made
 
 
 @pytest.mark.parametrize("row", ROWS["parameters"], ids=lambda row: row["says"])
-def test_parameters_that_are_not_allowed_are_named(row: dict[str, Any]) -> None:
+def test_parameters_that_are_not_allowed_are_named(row):
     kind = ColumnGenerationParams if "classes" in row["data"] else AutoParams
     with pytest.raises(oasis.InputError, match=f"^{re.escape(row['says'])}") as error:
         kind.from_dict(row["data"])
@@ -250,7 +243,7 @@ def test_parameters_that_are_not_allowed_are_named(row: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_parameters_of_another_method_are_refused(method: str) -> None:
+def test_parameters_of_another_method_are_refused(method):
     expected = f"^params: expected .*Params for method '{method}', got Column"
     with pytest.raises(oasis.InputError, match=expected):
         solve(TINY, method, params=ColumnGenerationParams())
@@ -259,7 +252,7 @@ def test_parameters_of_another_method_are_refused(method: str) -> None:
 
 
 @pytest.mark.parametrize("method", METHOD_BY_NAME)
-def test_a_result_has_the_parameters_that_it_can_be_made_again_with(method: str) -> None:
+def test_a_result_has_the_parameters_that_it_can_be_made_again_with(method):
     result = solve(TINY, method, work_limit=0.5, seed=4)
     told = json.loads(json.dumps(result.parameters))
     kind = METHOD_BY_NAME[method].kind
@@ -269,7 +262,7 @@ def test_a_result_has_the_parameters_that_it_can_be_made_again_with(method: str)
     assert again.objective == result.objective
 
 
-def test_parameters_reach_the_method_that_auto_chooses() -> None:
+def test_parameters_reach_the_method_that_auto_chooses():
     params = AutoParams(compact_size=0, benders=BendersParams(window=7))
     for given_params in (params, params.to_dict()):
         result = solve(TINY, params=given_params)
@@ -285,7 +278,7 @@ class Lazy(Method[CompactParams]):
         return Status.TIME_LIMIT
 
 
-def test_a_new_method_is_one_class(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_method_is_one_class(monkeypatch):
     monkeypatch.setattr(solving, "METHODS", ("auto", "lazy"))
     monkeypatch.setattr(solving, "METHOD_BY_NAME", {"lazy": Lazy})
     result = solve(TINY, "lazy", time_limit=1.0)
@@ -305,16 +298,14 @@ def table() -> dict[str, list[str]]:
     return {phase: methods.split(", ") for phase, methods in rows}
 
 
-def test_every_phase_has_an_entry_and_every_entry_phases_and_methods_that_exist() -> None:
+def test_every_phase_has_an_entry_and_every_entry_phases_and_methods_that_exist():
     assert list(table()) == [str(phase) for phase in Phase]
     named = {method for methods in table().values() for method in methods}
     assert named == {"all", *METHODS} - {"auto"}
 
 
 @pytest.mark.parametrize("method", METHOD_BY_NAME)
-def test_a_method_enters_only_phases_that_the_page_names_and_says_which_found_and_proved(
-    method: str,
-) -> None:
+def test_a_method_enters_only_phases_that_the_page_names_and_says_which_found_and_proved(method):
     sizes = {"jobs": 4, "worker_servers": 2, "ps_servers": 2, "horizon": 6}
     instance = oasis.generate("testbed", **sizes, seed=3)
     seen: list[SolveProgress] = []
@@ -332,7 +323,7 @@ def test_a_method_enters_only_phases_that_the_page_names_and_says_which_found_an
     assert last.upper_bound == pytest.approx(result.upper_bound, rel=1e-6)
 
 
-def test_rule_of_auto_is_the_one_in_the_code() -> None:
+def test_rule_of_auto_is_the_one_in_the_code():
     """The table has the numbers of the code, and examples on either side of each."""
     found = re.findall(r"^\| (?:size|counts).*? ([\d,]{3,})", CLI, re.MULTILINE)
     auto = AutoParams()
@@ -343,7 +334,7 @@ def test_rule_of_auto_is_the_one_in_the_code() -> None:
 
 
 @pytest.mark.parametrize("row", ROWS["auto"], ids=str)
-def test_auto_chooses_by_size_and_time(row: dict[str, Any]) -> None:
+def test_auto_chooses_by_size_and_time(row):
     tiny = oasis.generate("testbed", jobs=1, worker_servers=1, ps_servers=1, seed=1)
     several = tuple(replace(tiny.jobs[0], id=f"j{k}", arrival=0) for k in range(row["jobs"]))
     instance = replace(tiny, jobs=several, horizon=row["horizon"])
@@ -369,7 +360,7 @@ class Clock(Budget):
     seconds = elapsed
 
 
-def test_what_is_found_and_proved_is_credited_to_the_phase_of_that_moment() -> None:
+def test_what_is_found_and_proved_is_credited_to_the_phase_of_that_moment():
     seen: list[SolveProgress] = []
     state = SolveState(Budget(), seen.append)
     state.enter("first")
@@ -387,7 +378,7 @@ def test_what_is_found_and_proved_is_credited_to_the_phase_of_that_moment() -> N
     assert [m.objective for m in result.history] == [None, 0.0, EXAMPLE_ONLINE.total_utility]
 
 
-def test_what_a_solver_says_is_shown_but_is_no_solution_and_is_forgotten_once_refused() -> None:
+def test_what_a_solver_says_is_shown_but_is_no_solution_and_is_forgotten_once_refused():
     state = SolveState(Clock())
     for Clock.now in (1.0, 2.0, 3.0):
         state.record_progress(SolveProgress(0.0, 5.0 + Clock.now, 1e6 - Clock.now, math.inf))
@@ -410,9 +401,7 @@ def test_what_a_solver_says_is_shown_but_is_no_solution_and_is_forgotten_once_re
 
 
 @pytest.mark.parametrize("bound_first", [True, False])
-def test_a_bound_just_below_a_schedule_is_its_value_and_one_further_below_is_refused(
-    bound_first: bool,
-) -> None:
+def test_a_bound_just_below_a_schedule_is_its_value_and_one_further_below_is_refused(bound_first):
     def told(bound: float) -> OfflineResult:
         state = SolveState(Budget())
         state.enter("LP")
@@ -429,7 +418,7 @@ def test_a_bound_just_below_a_schedule_is_its_value_and_one_further_below_is_ref
         told(EXAMPLE_ONLINE.total_utility * (1 - 1.1 * TRUST))
 
 
-def test_history_is_as_fine_as_a_hundredth_of_the_time_and_keeps_the_last() -> None:
+def test_history_is_as_fine_as_a_hundredth_of_the_time_and_keeps_the_last():
     state = SolveState(Clock())
     for k in range(10_000):
         Clock.now = 1e-3 * k
@@ -443,7 +432,7 @@ def test_history_is_as_fine_as_a_hundredth_of_the_time_and_keeps_the_last() -> N
         assert known >= moment * 0.98
 
 
-def test_a_result_is_plain_data_with_its_gap_and_that_at_each_moment() -> None:
+def test_a_result_is_plain_data_with_its_gap_and_that_at_each_moment():
     history = Milestone(1.0, None, math.inf), Milestone(2.0, 4.0, 8.0)
     result = OfflineResult(Status.TIME_LIMIT, 1.0, 2.0, {}, "milp", 0.0, history=history)
     assert [result.gap_at(s) for s in (0.5, 1.5, 2.0, 99.0)] == [math.inf, math.inf, 1.0, 1.0]
@@ -453,7 +442,7 @@ def test_a_result_is_plain_data_with_its_gap_and_that_at_each_moment() -> None:
     assert json.loads(json.dumps(document)) == document
 
 
-def test_ctrl_c_leaves_the_trivial_bound_and_nothing_admitted_if_nothing_else_is_known() -> None:
+def test_ctrl_c_leaves_the_trivial_bound_and_nothing_admitted_if_nothing_else_is_known():
     def work() -> Status:
         raise KeyboardInterrupt
 
@@ -464,9 +453,7 @@ def test_ctrl_c_leaves_the_trivial_bound_and_nothing_admitted_if_nothing_else_is
     assert result.parameters == {"seed": 1}
 
 
-def test_ctrl_c_during_the_online_run_leaves_what_it_has_decided(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_ctrl_c_during_the_online_run_leaves_what_it_has_decided(monkeypatch):
     submit, calls = oasis.OASiS.submit, []
 
     def interrupted(self: oasis.OASiS, job: oasis.Job) -> oasis.Decision:
@@ -485,7 +472,7 @@ def test_ctrl_c_during_the_online_run_leaves_what_it_has_decided(
     assert oasis.verify(EXAMPLE, result) == result.objective
 
 
-def test_a_bound_by_the_configuration_lp_takes_seconds_or_none() -> None:
+def test_a_bound_by_the_configuration_lp_takes_seconds_or_none():
     assert configuration_bound(EXAMPLE, time_limit=0.0).bound == math.inf
     bounds = [configuration_bound(EXAMPLE, time_limit=limit) for limit in (None, math.inf)]
     bounds.append(configuration_bound(EXAMPLE, work_limit=math.inf))

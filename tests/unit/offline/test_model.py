@@ -43,7 +43,7 @@ from tests.strategies import fewer, small_instances
 TINY = oasis.generate("testbed", jobs=3, worker_servers=1, ps_servers=1, horizon=4, seed=3)
 
 
-def test_a_job_longer_than_any_array_is_left_out_of_every_method() -> None:
+def test_a_job_longer_than_any_array_is_left_out_of_every_method():
     jobs = (builders.job("a"), builders.job("b", minibatch_time=1e30))
     given = builders.instance(*jobs, horizon=3)
     for method in ("milp", "benders", "colgen"):
@@ -52,9 +52,7 @@ def test_a_job_longer_than_any_array_is_left_out_of_every_method() -> None:
 
 @given(small_instances())
 @fewer(3)
-def test_counts_that_fit_are_closed_downwards_and_placed_as_counted(
-    instance: oasis.Instance,
-) -> None:
+def test_counts_that_fit_are_closed_downwards_and_placed_as_counted(instance):
     most = [min(job.chunks, 3) for job in instance.jobs]
     fitting = fitting_counts(instance.jobs, most, instance.cluster)
     assert (0,) * len(most) in fitting
@@ -66,7 +64,7 @@ def test_counts_that_fit_are_closed_downwards_and_placed_as_counted(
             assert n == 0 or (*counts[:i], n - 1, *counts[i + 1 :]) in fitting
 
 
-def test_an_instance_too_large_to_enumerate_is_refused_by_its_steps() -> None:
+def test_an_instance_too_large_to_enumerate_is_refused_by_its_steps():
     with pytest.raises(ValueError, match=r"too large for brute force: \d+ steps, at most 1; use"):
         solve(TINY, "bruteforce", params=EnumerationParams(max_steps=1))
     best = solve(TINY, "bruteforce").objective
@@ -116,7 +114,7 @@ def name(model: CountModel, which: str, group: str, slot: int) -> str:
     return model.jobs["ab".index(which)].units(group)[slot, 0].name
 
 
-def test_first_cuts_are_the_total_capacities(model: CountModel) -> None:
+def test_first_cuts_are_the_total_capacities(model):
     """CPU: 1 and 2 of 5; bandwidth: 1 and 1 of 20. There are no GPUs, so nothing of them."""
     assert (model.size, model.trivial_bound) == (2 + 1, 12.0)
     found = {group: [cut.weights.tolist() for cut in cuts] for group, cuts in model.cuts.items()}
@@ -124,7 +122,7 @@ def test_first_cuts_are_the_total_capacities(model: CountModel) -> None:
     assert found["ps"] == [[1 / 4, 2 / 4], [1 / 10, 1 / 10]]
 
 
-def test_cut_has_a_row_in_each_slot_in_which_it_can_bind_and_only_once(model: CountModel) -> None:
+def test_cut_has_a_row_in_each_slot_in_which_it_can_bind_and_only_once(model):
     """At most 3 workers of a and 1 of b: 0.4 each exceed 1 in both slots, 0.25 in slot 1 not."""
     cut = Cut(np.array([0.4, 0.4]))
     rows = read(model, model.rows(model.add("worker", cut, [0, 1])))
@@ -138,7 +136,7 @@ def test_cut_has_a_row_in_each_slot_in_which_it_can_bind_and_only_once(model: Co
     assert len(model.add("ps", cut, [1])) == 1
 
 
-def test_room_is_what_was_asked_for_last_and_new_cuts_count(model: CountModel) -> None:
+def test_room_is_what_was_asked_for_last_and_new_cuts_count(model):
     model.add("worker", Cut(np.array([0.4, 0.4])), [0])
     for share in (0.75, 0.5, 0.5, 0.75):
         assert [most for _, _, most in read(model, model.within({("worker", 0): share}))] == [share]
@@ -146,7 +144,7 @@ def test_room_is_what_was_asked_for_last_and_new_cuts_count(model: CountModel) -
     assert len(model.within({("worker", 0): 0.75})) == 2
 
 
-def test_completion_is_where_its_variable_is_above_one_half(model: CountModel) -> None:
+def test_completion_is_where_its_variable_is_above_one_half(model):
     a, b = ({t: v.name for t, v in c.done.items()} for c in model.jobs)
     assert model.completions({a[0]: 0.4, a[1]: 0.6, b[1]: 0.5}) == {0: 1}
     assert model.completions({a[0]: 1.0, b[1]: 0.51}) == {0: 0, 1: 1}
@@ -160,9 +158,7 @@ def with_bandwidth(worker: float, ps: float, **changes: Any) -> oasis.Job:
 
 @given(st.integers(1, 9), st.integers(0, 20), st.integers(1, 11), st.integers(1, 5))
 @example(-1, 0, 10, 5)  # 3e-10 of a parameter server a worker: three take none, four take one
-def test_fewest_ps_are_those_of_the_best_of_all_ways_to_spread_work_over_slots(
-    b: int, more: int, work: int, most: int
-) -> None:
+def test_fewest_ps_are_those_of_the_best_of_all_ways_to_spread_work_over_slots(b, more, work, most):
     job = with_bandwidth(b / 7, (b + more) / 7) if b > 0 else with_bandwidth(3e-10, 1.0)
     found = []
     for number in range(1, 5):
@@ -175,7 +171,7 @@ def test_fewest_ps_are_those_of_the_best_of_all_ways_to_spread_work_over_slots(
     assert later[12:] == [later[12]] * 48
 
 
-def test_the_row_asks_for_what_each_completion_takes() -> None:
+def test_the_row_asks_for_what_each_completion_takes():
     """Ten worker-slots, five workers at once, four to a parameter server: 5 + 5, or 4 + 4 + 2."""
     machine = {"gpu": 9, "cpu": 9, BANDWIDTH: 90.0}
     on = builders.cluster(worker=machine, ps=machine)
@@ -204,7 +200,7 @@ def exchange() -> tuple[ScheduleExchange, SolveState]:
     return ScheduleExchange(TINY, MODEL, state), state
 
 
-def test_better_schedules_are_given_once() -> None:
+def test_better_schedules_are_given_once():
     here, state = exchange()
     assert here.better(-float("inf")) is None, "what the solve began with is known"
     state.record_solution(OPTIMUM.objective, OPTIMUM.schedules, "others")
@@ -214,7 +210,7 @@ def test_better_schedules_are_given_once() -> None:
     assert here.better(OPTIMUM.objective / 2) is None
 
 
-def test_what_is_found_counts_once_it_is_verified() -> None:
+def test_what_is_found_counts_once_it_is_verified():
     here, state = exchange()
     here.record(MODEL.values_of(OPTIMUM.schedules))
     assert state.incumbent == pytest.approx(OPTIMUM.objective)
@@ -222,7 +218,7 @@ def test_what_is_found_counts_once_it_is_verified() -> None:
     assert here.better(0.0) is None, "it came from there"
 
 
-def test_what_others_found_is_given_though_worse_schedules_come_from_there() -> None:
+def test_what_others_found_is_given_though_worse_schedules_come_from_there():
     here, state = exchange()
     state.record_solution(OPTIMUM.objective, OPTIMUM.schedules, "others")
     worse = {ONE_OF_THEM: OPTIMUM.schedules[ONE_OF_THEM]}
@@ -233,7 +229,7 @@ def test_what_others_found_is_given_though_worse_schedules_come_from_there() -> 
     assert here.better(value) == MODEL.values_of(OPTIMUM.schedules)
 
 
-def test_what_lacks_work_ends_the_solve_and_what_exceeds_a_capacity_does_not_count() -> None:
+def test_what_lacks_work_ends_the_solve_and_what_exceeds_a_capacity_does_not_count():
     here, state = exchange()
     values = dict(MODEL.values_of(OPTIMUM.schedules))
     workers = [v.name for c in MODEL.jobs for v in c.workers.values() if values.get(v.name)]
@@ -270,7 +266,7 @@ def packing(
     return problem, limits
 
 
-def test_highs_forgives_what_the_verification_refuses() -> None:
+def test_highs_forgives_what_the_verification_refuses():
     """When this fails, HiGHS may have become exact and `solve_within` may go."""
     problem, [limit] = packing(1)
     assert not limit.holds(highs.solve(problem, row_scale=highs.ROW_SCALE).values)
@@ -286,7 +282,7 @@ def answering(monkeypatch: pytest.MonkeyPatch, status: Status) -> Callable[..., 
     return solve
 
 
-def test_a_limit_that_ends_the_solve_leaves_the_bound_alone(monkeypatch) -> None:
+def test_a_limit_that_ends_the_solve_leaves_the_bound_alone(monkeypatch):
     answering(monkeypatch, Status.TIME_LIMIT)
     problem, limits = packing(1)
     found = solve_within(problem, lambda: limits)
@@ -294,7 +290,7 @@ def test_a_limit_that_ends_the_solve_leaves_the_bound_alone(monkeypatch) -> None
 
 
 @pytest.mark.parametrize("amount", [HALF, BY_ROUNDING])
-def test_a_solver_that_breaks_rows_of_whole_numbers_is_an_error(monkeypatch, amount) -> None:
+def test_a_solver_that_breaks_rows_of_whole_numbers_is_an_error(monkeypatch, amount):
     answering(monkeypatch, Status.OPTIMAL)
     problem, limits = packing(1, (amount, amount))
     with pytest.raises(SolverError, match="breaks a row of whole numbers"):
@@ -306,7 +302,7 @@ UNEVEN = (0.314159 * 2 * HALF, 0.685841 * 2 * HALF)
 
 @pytest.mark.parametrize("number", [1, 3])
 @pytest.mark.parametrize("amounts", [(HALF, HALF), (BY_ROUNDING, BY_ROUNDING), UNEVEN])
-def test_a_refused_solution_is_cut_off_on_every_server_at_once(amounts, number) -> None:
+def test_a_refused_solution_is_cut_off_on_every_server_at_once(amounts, number):
     """The next best is found; variables of the rows that cut off have names of their own."""
     asked, refused = list[ArrayModel](), list[None]()
     solve = highs.solve
@@ -347,7 +343,7 @@ def below_some_level(levels: list[CapacityLevel], counts: tuple[int, ...]) -> bo
 
 
 @given(overfull())
-def test_what_fits_is_below_a_level_and_the_cover_is_not_but_has_no_unit_to_spare(case) -> None:
+def test_what_fits_is_below_a_level_and_the_cover_is_not_but_has_no_unit_to_spare(case):
     amounts, counts, capacity = case
     cover = Cover.within(amounts, counts, capacity)
     levels = cover.levels()
@@ -363,7 +359,7 @@ def test_what_fits_is_below_a_level_and_the_cover_is_not_but_has_no_unit_to_spar
 
 
 @given(overfull(), st.lists(SIZES, min_size=1, max_size=3))
-def test_levels_hold_for_other_items_on_the_same_capacity(case, sizes) -> None:
+def test_levels_hold_for_other_items_on_the_same_capacity(case, sizes):
     amounts, counts, capacity = case
     others = [capacity * size for size in sizes] + amounts[:1]
     levels = Cover.within(amounts, counts, capacity).levels(others)
@@ -371,7 +367,7 @@ def test_levels_hold_for_other_items_on_the_same_capacity(case, sizes) -> None:
         assert not levels or below_some_level(levels, other) or not fits(others, other, capacity)
 
 
-def test_equal_items_share_one_level_and_what_rounding_decides_is_cut_off_item_by_item() -> None:
+def test_equal_items_share_one_level_and_what_rounding_decides_is_cut_off_item_by_item():
     sure = Cover.within([0.5 * (1 + 1.5e-9)] * 3, [0, 1, 1], 1.0)
     [level] = sure.levels()
     assert (level.items.tolist(), level.count, sure.is_sure) == ([0, 1, 2], 2, True)
@@ -441,9 +437,7 @@ def enumerated(instance: Instance, together: int) -> float:
 
 @settings(max_examples=25, deadline=None)
 @given(gpu_instances(), st.integers(1, 4))
-def test_the_optimum_under_a_constraint_is_that_of_all_schedules_that_keep_it(
-    instance: Instance, together: int
-) -> None:
+def test_the_optimum_under_a_constraint_is_that_of_all_schedules_that_keep_it(instance, together):
     model = OfflineModel(instance)
     at_most(model, [job.id for job in instance.jobs], together)
     result = model.solve()
@@ -457,7 +451,7 @@ def test_the_optimum_under_a_constraint_is_that_of_all_schedules_that_keep_it(
     assert result.objective <= solve(instance, method="benders").upper_bound * (1 + 1e-9)
 
 
-def test_what_the_solution_has_is_not_dropped_though_the_work_needs_less() -> None:
+def test_what_the_solution_has_is_not_dropped_though_the_work_needs_less():
     """The constraint asks for a worker too many, in a slot of its own."""
     instance = builders.instance(builders.job("a", 0, 2, 5.0), horizon=3)
     model = OfflineModel(instance)
@@ -467,7 +461,7 @@ def test_what_the_solution_has_is_not_dropped_though_the_work_needs_less() -> No
     assert sorted(set(result.schedules["a"].workers[:, 0].tolist())) == [0, 1, 2]
 
 
-def test_constraints_that_nothing_satisfies_and_unknown_jobs_and_slots_are_named() -> None:
+def test_constraints_that_nothing_satisfies_and_unknown_jobs_and_slots_are_named():
     model = OfflineModel(builders.instance(builders.job(), horizon=1))
     with pytest.raises(InputError, match="job_id: expected the id of a job"):
         model.workers_in("b", 0)

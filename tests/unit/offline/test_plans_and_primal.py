@@ -69,9 +69,7 @@ def merged_plan(*names: str) -> dict[str, Schedule]:
 # -- plans -----------------------------------------------------------------------------------------
 
 
-def test_relax_and_fix_ends_with_a_step_that_finds_nothing_and_ctrl_c_is_not_swallowed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_relax_and_fix_ends_with_a_step_that_finds_nothing_and_ctrl_c_is_not_swallowed(monkeypatch):
     made = heuristic(*THREE, horizon=4).model
     asked: list[Any] = []
     status = Status.TIME_LIMIT
@@ -89,7 +87,7 @@ def test_relax_and_fix_ends_with_a_step_that_finds_nothing_and_ctrl_c_is_not_swa
         close_plan(made, {}, Budget())
 
 
-def test_units_count_by_their_largest_share_of_all_servers_and_dense_jobs_most() -> None:
+def test_units_count_by_their_largest_share_of_all_servers_and_dense_jobs_most():
     """Of six GPUs; of parameter servers these jobs ask for nothing."""
     primal = heuristic(wide("thin", 3.0, 1.0), wide("dense", 1.0, 9.0), wide("mid", 2.0, 4.0))
     assert primal.model.sizes("worker") == pytest.approx([3.0 / 6.0, 1.0 / 6.0, 2.0 / 6.0])
@@ -107,7 +105,7 @@ def test_units_count_by_their_largest_share_of_all_servers_and_dense_jobs_most()
 # -- placing a plan --------------------------------------------------------------------------------
 
 
-def test_a_plan_that_fits_is_placed_whole() -> None:
+def test_a_plan_that_fits_is_placed_whole():
     primal = heuristic(*THREE)
     assert primal.place(merged_plan("a", "c"), Budget()) == []
     assert primal.best.value == pytest.approx(8.0)  # there is no room for b beside them
@@ -115,7 +113,7 @@ def test_a_plan_that_fits_is_placed_whole() -> None:
     assert sorted(schedule.workers[0, 1] for schedule in schedules.values()) == [0, 1]
 
 
-def test_counts_that_do_not_fit_are_told_with_their_slots_and_leave_so_much_room_free() -> None:
+def test_counts_that_do_not_fit_are_told_with_their_slots_and_leave_so_much_room_free():
     """One of three items of 2 was not placed: 2 of 6 GPUs."""
     primal = heuristic(*THREE)
     (misfit,) = primal.place(merged_plan("a", "b", "c"), Budget())
@@ -127,14 +125,14 @@ def test_counts_that_do_not_fit_are_told_with_their_slots_and_leave_so_much_room
         assert room == {("worker", 0): pytest.approx(left)}
 
 
-def test_jobs_that_lack_work_find_room_where_there_is_some() -> None:
+def test_jobs_that_lack_work_find_room_where_there_is_some():
     """None of two has a place yet, and each of the two servers has room for one."""
     primal = heuristic(*THREE[:2])
     primal._offer(Fill.of([primal.shortfall.slots.empty()], np.zeros(2, np.int64)))
     assert primal.best.value == pytest.approx(9.0)
 
 
-def test_a_job_that_finds_some_of_its_places_gets_none_of_them() -> None:
+def test_a_job_that_finds_some_of_its_places_gets_none_of_them():
     """Beside the job of 3 GPUs there is room for one of the two workers of the other."""
     primal = heuristic(wide("wide", 2.0, 1.0, workers=2), wide("big", 3.0, 9.0))
     plan = {"wide": Schedule("wide", [[0, 0, 2]], []), "big": Schedule("big", [[0, 0, 1]], [])}
@@ -147,16 +145,14 @@ def test_a_job_that_finds_some_of_its_places_gets_none_of_them() -> None:
 @pytest.mark.parametrize(
     ("counts", "units"), [([2, 2], [[1, 1], [1, 1]]), ([1, 3], [[1, 0], [1, 2]]), ([2, 3], None)]
 )
-def test_a_slot_that_loses_a_unit_keeps_the_places_of_the_others(
-    counts: list[int], units: list[list[int]] | None
-) -> None:
+def test_a_slot_that_loses_a_unit_keeps_the_places_of_the_others(counts, units):
     """Known units of the first item stay on both servers; the second has room beside them."""
     capacity, demand = np.array([[3.0], [3.0]]), np.array([[2.0], [1.0]])
     found = adjust(capacity, demand, np.array([[1, 1], [0, 0]]), np.array(counts))
     assert (None if found is None else found.tolist()) == units
 
 
-def test_the_search_ends_with_the_best_schedules_and_without_time_plans_nothing() -> None:
+def test_the_search_ends_with_the_best_schedules_and_without_time_plans_nothing():
     primal = heuristic(*THREE)
     assert primal.search({}, WorkLimit(0.0).start()) == 0
     assert primal.best.value == 0.0
@@ -205,7 +201,7 @@ def completions(run: Replanning, limits: Limits) -> list[list[int]]:
     ]
 
 
-def test_it_frees_all_the_jobs_that_one_worth_more_needs_gone(monkeypatch) -> None:
+def test_it_frees_all_the_jobs_that_one_worth_more_needs_gone(monkeypatch):
     """One job is worth more than the eight that fill the server: all of them must go at once."""
     run = search(monkeypatch, *SMALL, BIG, known=FULL)
     assert run.search(run.best.state.budget.within(0.0))
@@ -215,7 +211,7 @@ def test_it_frees_all_the_jobs_that_one_worth_more_needs_gone(monkeypatch) -> No
     assert list(run.best.solution.by_id) == ["big"]
 
 
-def test_it_begins_where_it_is_told_to(monkeypatch) -> None:
+def test_it_begins_where_it_is_told_to(monkeypatch):
     """In the neighbourhood of the relaxation the big job has no slot, in the next one it has."""
     run = search(monkeypatch, *SMALL, BIG)
     run.begin(run.model.completing({c.index: range(4) for c in run.model.jobs[:8]}))
@@ -225,7 +221,7 @@ def test_it_begins_where_it_is_told_to(monkeypatch) -> None:
     assert run.best.value == 10.0
 
 
-def test_the_others_may_complete_earlier_but_not_later(monkeypatch) -> None:
+def test_the_others_may_complete_earlier_but_not_later(monkeypatch):
     known = runs("a", (2, 0, 2))
     run = search(monkeypatch, job("a", 2, 3, 1.0), job("b", 2, 3, 1.0), known=known)
     for free, slots in (
@@ -238,7 +234,7 @@ def test_the_others_may_complete_earlier_but_not_later(monkeypatch) -> None:
     assert run.model.around(values, 1) == {0: range(1, 4)}
 
 
-def test_of_a_long_horizon_only_a_window_is_open(monkeypatch) -> None:
+def test_of_a_long_horizon_only_a_window_is_open(monkeypatch):
     """Jobs that complete later complete when they do; the counts before and after stay."""
     known = runs("a", (1, 0, 2)) | runs("b", (6, 0, 2))
     jobs = [job(name, 2, 7, 1.0) for name in "abc"]
@@ -261,7 +257,7 @@ def test_of_a_long_horizon_only_a_window_is_open(monkeypatch) -> None:
 
 def test_steps_to_a_plan_ask_for_more_after_one_that_was_placed_and_for_less_after_others(
     monkeypatch,
-) -> None:
+):
     """From 8 to a plan worth 12: a quarter of the gain, then more of what is left, then less."""
     run = search(monkeypatch, *SMALL, BIG, known=FULL, FAILURES=3, MOST_AMBITION=0.3)
     run.begin({})
@@ -284,7 +280,7 @@ def test_steps_to_a_plan_ask_for_more_after_one_that_was_placed_and_for_less_aft
     assert asked[4:] == [4.0] * 3
 
 
-def test_jobs_are_free_about_one_that_does_not_run(monkeypatch) -> None:
+def test_jobs_are_free_about_one_that_does_not_run(monkeypatch):
     """Where half of four may be new, both of those outside are; of the others, the nearest."""
     new = [job(f"n{k}", 2, 5, 1.0, arrival=4) for k in range(2)]
     limits = {"FIRST_JOBS": 4, "INVITED_SHARE": 0.5, "SPREAD": 1}
@@ -292,7 +288,7 @@ def test_jobs_are_free_about_one_that_does_not_run(monkeypatch) -> None:
     assert run._choose() == ({6, 7, 8, 9}, range(6))
 
 
-def test_fewer_jobs_are_free_after_a_plan_that_took_too_long(monkeypatch) -> None:
+def test_fewer_jobs_are_free_after_a_plan_that_took_too_long(monkeypatch):
     run = search(monkeypatch, BIG, FIRST_JOBS=7, FEWEST_JOBS=4)
     for status, objective, size in (
         (Status.OPTIMAL, 9.0, 8),
@@ -305,7 +301,7 @@ def test_fewer_jobs_are_free_after_a_plan_that_took_too_long(monkeypatch) -> Non
         assert run._size == size
 
 
-def test_without_a_job_of_any_worth_there_is_nothing_to_try(monkeypatch) -> None:
+def test_without_a_job_of_any_worth_there_is_nothing_to_try(monkeypatch):
     run = search(monkeypatch, job("late", 8, 0, 1.0))
     assert not run.search(run.best.state.budget)
 
@@ -353,9 +349,7 @@ def without_a_place() -> tuple[Shortfall, Fill]:
 
 
 @pytest.mark.parametrize("rounds", [1, slot_model.ROUNDS])
-def test_work_that_found_no_place_moves_to_another_slot(
-    monkeypatch: pytest.MonkeyPatch, rounds: int
-) -> None:
+def test_work_that_found_no_place_moves_to_another_slot(monkeypatch, rounds):
     """What the last round finds counts."""
     monkeypatch.setattr(slot_model, "ROUNDS", rounds)
     run, start = without_a_place()
@@ -366,7 +360,7 @@ def test_work_that_found_no_place_moves_to_another_slot(
     assert start.workers.tolist() == [[1, 0, 1], [0, 0, 1]]  # the start is not changed
 
 
-def test_others_give_way_where_they_fit_elsewhere() -> None:
+def test_others_give_way_where_they_fit_elsewhere():
     """The wide job fits in slot 0 alone, which two thin ones hold; these have slot 1 as well."""
     wide = due_job("wide", 3.0, 1, 9.0, due=0)
     thin = [due_job(f"thin{k}", 1.0, 1, 1.0, due=1) for k in range(2)]
@@ -376,7 +370,7 @@ def test_others_give_way_where_they_fit_elsewhere() -> None:
     assert found.workers.tolist() == [[1, 0, 0], [0, 1, 1]]
 
 
-def test_a_job_that_cannot_make_it_completes_later_where_that_costs_little() -> None:
+def test_a_job_that_cannot_make_it_completes_later_where_that_costs_little():
     slow = builders.job("slow", gpus=3.0, utility=Sigmoid(10.0, 0.1, 5.0))
     run = shortfall_of(slow, due_job("first", 3.0, 1, 50.0, due=0), horizon=3)
     found = run.search(filled(run, [0, 0], [0, 1], [0, 0], [0, 0]), 0.0, work())
@@ -384,7 +378,7 @@ def test_a_job_that_cannot_make_it_completes_later_where_that_costs_little() -> 
     assert found.workers.tolist() == [[0, 1], [1, 0], [0, 0]]
 
 
-def test_a_job_that_cannot_make_it_at_all_leaves_and_gives_up_its_places() -> None:
+def test_a_job_that_cannot_make_it_at_all_leaves_and_gives_up_its_places():
     run = shortfall_of(due_job("a", 1.0, 2, 5.0, due=1), due_job("b", 1.0, 1, 50.0, due=0))
     here = filled(run, [1, 0], [1, 1], [0, 0])
     before = here.units[0]["worker"].copy()
@@ -397,15 +391,13 @@ def test_a_job_that_cannot_make_it_at_all_leaves_and_gives_up_its_places() -> No
     assert before.tolist() == [[1], [1]]
 
 
-def test_nothing_is_tried_for_a_plan_that_can_gain_nothing_or_without_time() -> None:
+def test_nothing_is_tried_for_a_plan_that_can_gain_nothing_or_without_time():
     run, start = without_a_place()
     assert run.search(start, 14.0, work()) is start
     assert run.search(start, 0.0, WorkLimit(0.0).start()) is start
 
 
-def test_the_fill_with_the_worthiest_finished_jobs_is_kept(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_fill_with_the_worthiest_finished_jobs_is_kept(monkeypatch):
     """One slot for two: b replaces a as its weight grows, and is worth less."""
     monkeypatch.setattr(slot_model, "PATIENCE", 99)
     run = shortfall_of(
@@ -428,8 +420,8 @@ def test_the_fill_with_the_worthiest_finished_jobs_is_kept(
     ("growth", "rounds", "is_whole"), [(1.2, 1, False), (1.2, 4, True), (1.0, 4, False)]
 )
 def test_a_job_that_lacks_work_weighs_more_until_others_give_way(
-    monkeypatch: pytest.MonkeyPatch, growth: float, rounds: int, is_whole: bool
-) -> None:
+    monkeypatch, growth, rounds, is_whole
+):
     """One job needs all GPUs of slot 0. Two others are there, by their weights 4/3 of it."""
     for name, value in {"GROWTH": growth, "ROUNDS": rounds}.items():
         monkeypatch.setattr(slot_model, name, value)
@@ -444,7 +436,7 @@ def test_a_job_that_lacks_work_weighs_more_until_others_give_way(
     assert found.shortfall(run.work).any() != is_whole
 
 
-def test_a_job_that_takes_next_to_nothing_makes_up_for_its_work_too() -> None:
+def test_a_job_that_takes_next_to_nothing_makes_up_for_its_work_too():
     free = builders.job("free", 0, 2, 1.0, 2.0, worker={})
     run = shortfall_of(*PAIR, free, horizon=3)
     start = filled(run, [1, 1, 1, 2], [1, 0, 1, 0], [0, 0, 1, 0], [0, 0, 0, 1])
@@ -454,7 +446,7 @@ def test_a_job_that_takes_next_to_nothing_makes_up_for_its_work_too() -> None:
     assert not found.shortfall(run.work).any()
 
 
-def test_values_are_those_of_jobs_that_are_due_and_of_those_that_lack_nothing() -> None:
+def test_values_are_those_of_jobs_that_are_due_and_of_those_that_lack_nothing():
     run = shortfall_of(*PAIR)
     start = filled(run, [1, -1, 1], [0, 0, 1], [0, 0, 1])
     assert run.value(start) == 9.0
@@ -463,8 +455,8 @@ def test_values_are_those_of_jobs_that_are_due_and_of_those_that_lack_nothing() 
 
 @pytest.mark.parametrize(("rounds", "hopeless", "last"), [(7, 99, 1), (99, 5, 2)])
 def test_jobs_may_give_in_after_every_third_round_and_a_search_that_gets_nowhere_ends(
-    monkeypatch: pytest.MonkeyPatch, rounds: int, hopeless: int, last: int
-) -> None:
+    monkeypatch, rounds, hopeless, last
+):
     limits = {"ROUNDS": rounds, "HOPELESS": hopeless, "PATIENCE": 3}
     for name, value in limits.items():
         monkeypatch.setattr(slot_model, name, value)
@@ -477,9 +469,7 @@ def test_jobs_may_give_in_after_every_third_round_and_a_search_that_gets_nowhere
     assert calls == [*turn * (2 if rounds == 7 else 1), *["round"] * last]
 
 
-def test_a_slot_is_asked_for_no_more_than_a_job_still_needs(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_slot_is_asked_for_no_more_than_a_job_still_needs(monkeypatch):
     """The third job has a worker-slot more than its work: none of it is asked for, nowhere."""
     run = shortfall_of(*PAIR, horizon=4)
     start = filled(run, [3, 3, 3], [1, 0, 1], [0, 0, 1], [0, 0, 1], [0, 0, 0])

@@ -111,9 +111,7 @@ def saying(message: object) -> str:
 
 
 @both
-def test_the_other_process_alone_finds_the_enumerated_optimum(
-    method: str, monkeypatch: pytest.MonkeyPatch, started: list[subprocess.Popen[bytes]]
-) -> None:
+def test_the_other_process_alone_finds_the_enumerated_optimum(method, monkeypatch, started):
     idle(monkeypatch, lambda state: state.record_bound(OPTIMUM.objective * (1 + 1e-9)))
     found = solved(method, warm_start={})
     assert found.status is Status.OPTIMAL
@@ -126,9 +124,7 @@ def test_the_other_process_alone_finds_the_enumerated_optimum(
 @pytest.mark.parametrize(
     ("factor", "gap", "status"), [(1.0, None, Status.OPTIMAL), (1.09, 0.1, Status.GAP_LIMIT)]
 )
-def test_bound_of_one_and_schedules_of_the_other_end_the_solve(
-    monkeypatch: pytest.MonkeyPatch, factor: float, gap: float | None, status: Status
-) -> None:
+def test_bound_of_one_and_schedules_of_the_other_end_the_solve(monkeypatch, factor, gap, status):
     idle(monkeypatch)
     monkeypatch.setattr(helper, "CHILD", saying(("bound", OPTIMUM.objective * factor)))
     result = solved(gap=gap, warm_start=OPTIMUM.schedules)
@@ -149,9 +145,7 @@ FALSE = {NAME: oasis.Schedule(NAME, [[3, 0, 1000]], [[3, 0, 1000]])}
         (("schedules", (FALSE, Phase.WINDOWS)), "infeasible"),
     ],
 )
-def test_what_is_refuted_is_no_result(
-    monkeypatch: pytest.MonkeyPatch, message: Message, says: str
-) -> None:
+def test_what_is_refuted_is_no_result(monkeypatch, message, says):
     idle(monkeypatch)
     monkeypatch.setattr(helper, "CHILD", saying(message))
     with pytest.raises(SolverError, match=says):
@@ -159,9 +153,7 @@ def test_what_is_refuted_is_no_result(
 
 
 @pytest.mark.parametrize(("incumbent", "told"), [(99.9, []), (100.0, ["bound"])])
-def test_a_bound_that_is_little_lower_is_told_if_it_is_the_proof(
-    incumbent: float, told: list[str]
-) -> None:
+def test_a_bound_that_is_little_lower_is_told_if_it_is_the_proof(incumbent, told):
     state, said = SolveState(Budget()), list[Message]()
     state.record_solution(incumbent, {}, "somebody")
     state.record_bound(100.0, "somebody")
@@ -170,9 +162,7 @@ def test_a_bound_that_is_little_lower_is_told_if_it_is_the_proof(
     assert [kind for kind, _ in said] == told
 
 
-def test_schedules_that_are_found_here_reach_the_other_process(
-    monkeypatch: pytest.MonkeyPatch, started: list[subprocess.Popen[bytes]]
-) -> None:
+def test_schedules_that_are_found_here_reach_the_other_process(monkeypatch, started):
     """The process fails as soon as it is told of them."""
     one = dict([next(iter(OPTIMUM.schedules.items()))])
     hears = "pickle.load(sys.stdin.buffer); kind, (news, by) = pickle.load(sys.stdin.buffer)"
@@ -192,9 +182,7 @@ def test_schedules_that_are_found_here_reach_the_other_process(
     assert result.objective_by == "somebody"
 
 
-def test_beside_a_search_this_process_bounds_and_takes_up_what_comes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_beside_a_search_this_process_bounds_and_takes_up_what_comes(monkeypatch):
     """It does not begin as it would alone, and mixes before each turn."""
     state, told, taken = SolveState(Budget()), list[Any](), list[Phase]()
     start = warm_start_of(HARD, None, state, needs_prices=True)
@@ -265,12 +253,8 @@ def once_failed(monkeypatch: pytest.MonkeyPatch, failed: list[str], owner: Any, 
     ],
 )
 def test_a_process_that_fails_is_reported_and_the_other_goes_on(
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-    failed: list[str],
-    program: str,
-    reason: str,
-) -> None:
+    monkeypatch, caplog, failed, program, reason
+):
     monkeypatch.setattr(helper, "CHILD", program)
     once_failed(monkeypatch, failed, Decomposition, "run")
     result = solved()
@@ -288,14 +272,8 @@ def test_a_process_that_fails_is_reported_and_the_other_goes_on(
     ],
 )
 def test_a_search_that_fails_is_made_here(
-    monkeypatch: pytest.MonkeyPatch,
-    started: list[subprocess.Popen[bytes]],
-    failed: list[str],
-    method: str,
-    begins: tuple[Any, str],
-    waits: tuple[Any, str],
-    task: str,
-) -> None:
+    monkeypatch, started, failed, method, begins, waits, task
+):
     monkeypatch.setattr(helper, "CHILD", "import sys; sys.exit(7)")
     once_failed(monkeypatch, failed, *waits)
     begun: list[float] = []
@@ -312,7 +290,7 @@ def test_a_search_that_fails_is_made_here(
     assert len(started) == len(begun) == 1
 
 
-def test_a_utility_that_no_file_can_have_leaves_the_decomposition_alone() -> None:
+def test_a_utility_that_no_file_can_have_leaves_the_decomposition_alone():
     class Own(Constant):
         """Worth the same whenever it completes, as `Constant` is."""
 
@@ -325,9 +303,7 @@ def test_a_utility_that_no_file_can_have_leaves_the_decomposition_alone() -> Non
 # -- the end ---------------------------------------------------------------------------------------
 
 
-def test_ctrl_c_leaves_the_interval_and_no_process(
-    monkeypatch: pytest.MonkeyPatch, started: list[subprocess.Popen[bytes]]
-) -> None:
+def test_ctrl_c_leaves_the_interval_and_no_process(monkeypatch, started):
     def interrupt(_: SolveState) -> None:
         if started:
             raise KeyboardInterrupt
@@ -339,9 +315,7 @@ def test_ctrl_c_leaves_the_interval_and_no_process(
     assert [process.returncode for process in started] == [-signal.SIGKILL]
 
 
-def test_a_time_limit_ends_both(
-    monkeypatch: pytest.MonkeyPatch, started: list[subprocess.Popen[bytes]]
-) -> None:
+def test_a_time_limit_ends_both(monkeypatch, started):
     idle(monkeypatch)
     # The time passes once the process runs, however long a loaded machine takes to start it.
     monkeypatch.setattr(Stopwatch, "read", lambda _: 2 * SECONDS if started else 0.0)
@@ -371,7 +345,7 @@ print(solve(instance, "benders", time_limit=120.0, params=params).status, flush=
 @pytest.mark.parametrize(
     ("ending", "says"), [("SIGINT", "interrupted"), ("SIGTERM", ""), ("SIGKILL", "")]
 )
-def test_however_the_program_ends_its_second_process_does(ending: str, says: str) -> None:
+def test_however_the_program_ends_its_second_process_does(ending, says):
     with subprocess.Popen(
         [sys.executable, "-c", PROGRAM],
         stdout=subprocess.PIPE,
@@ -410,13 +384,7 @@ def is_alive(pid: int) -> bool:
         ({}, {"work_limit": 0.01, "time_limit": ...}),
     ],
 )
-def test_no_second_process(
-    method: str,
-    monkeypatch: pytest.MonkeyPatch,
-    started: list[subprocess.Popen[bytes]],
-    params: dict[str, Any],
-    limit: dict[str, Any],
-) -> None:
+def test_no_second_process(method, monkeypatch, started, params, limit):
     idle(monkeypatch, lambda state: state.budget.stopping.end(Status.TIME_LIMIT))
     solved(method)
     assert len(started) == 1
@@ -425,9 +393,7 @@ def test_no_second_process(
     assert "processes" not in result.parameters
 
 
-def test_one_core_and_workers_of_a_sweep_have_no_second_process(
-    monkeypatch: pytest.MonkeyPatch, started: list[subprocess.Popen[bytes]]
-) -> None:
+def test_one_core_and_workers_of_a_sweep_have_no_second_process(monkeypatch, started):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
     assert helper.has_second_core()
     monkeypatch.setattr(multiprocessing, "parent_process", object)
@@ -440,9 +406,7 @@ def test_one_core_and_workers_of_a_sweep_have_no_second_process(
     assert not started
 
 
-def test_a_limit_in_work_starts_no_process_and_repeats(
-    started: list[subprocess.Popen[bytes]],
-) -> None:
+def test_a_limit_in_work_starts_no_process_and_repeats(started):
     results = [solved(instance=BUSY, work_limit=0.5, time_limit=...).to_dict() for _ in range(2)]
     one, same = ({**each, "seconds": 0.0, "history": []} for each in results)
     assert one == same
@@ -464,7 +428,7 @@ def task(method: str, bound: float) -> ProcessTask:
 
 
 @both
-def test_the_process_tells_of_schedules_until_they_meet_the_bound(method: str) -> None:
+def test_the_process_tells_of_schedules_until_they_meet_the_bound(method):
     said: list[Message] = []
     child = Child(task(method, 1e6), said.append)
     child.partner.inbox.put(("bound", OPTIMUM.objective * (1 + 1e-9)))
@@ -476,13 +440,13 @@ def test_the_process_tells_of_schedules_until_they_meet_the_bound(method: str) -
     assert child.state.incumbent == pytest.approx(OPTIMUM.objective)
 
 
-def test_schedules_that_refute_a_bound_are_told_before_the_error() -> None:
+def test_schedules_that_refute_a_bound_are_told_before_the_error():
     said: list[Message] = []
     Child(task("benders", 0.6 * OPTIMUM.objective), said.append).run()
     assert [kind for kind, _ in said] == ["schedules", "error"]
 
 
-def test_messages_wait_for_who_takes_them() -> None:
+def test_messages_wait_for_who_takes_them():
     taken: list[int] = []
     partner = Partner(lambda _: None)
     partner.pass_on(("cuts", 1))
@@ -491,7 +455,7 @@ def test_messages_wait_for_who_takes_them() -> None:
     assert taken == [1, 2]
 
 
-def test_a_cut_of_one_side_is_one_of_the_other() -> None:
+def test_a_cut_of_one_side_is_one_of_the_other():
     arrays = OfflineArrays.of(TINY)
     one, other = (Separation(CountModel(arrays)) for _ in range(2))
     hears = Partner(lambda _: None)

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 import oasis
 from oasis.model import rounding
 from oasis.model.rounding import FloatArray
-from oasis.model.utility import Utility
 from oasis.solvers import Status
 from oasis.solvers.budget import Budget
 from offline import solve
@@ -59,8 +58,8 @@ PARAMS = ColumnGenerationParams()
 @given(all_instances(most_servers=4), st.integers(1, 4))
 @fewer(3)
 def test_usage_of_a_class_is_the_share_of_all_its_servers_and_costs_what_prices_say(
-    instance: oasis.Instance, classes: int
-) -> None:
+    instance, classes
+):
     arrays = OfflineArrays.of(instance)
     grouping = Grouping.of(arrays, classes)
     run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
@@ -87,7 +86,7 @@ def test_usage_of_a_class_is_the_share_of_all_its_servers_and_costs_what_prices_
     assert total @ duals == pytest.approx(cost)  # and cost what their rows say
 
 
-def test_groupings_get_finer_and_end_with_identical_servers() -> None:
+def test_groupings_get_finer_and_end_with_identical_servers():
     sizes = [grouping.size for grouping in levels(ARRAYS, (1, 2))]
     assert sizes == sorted(set(sizes))
     assert sizes[-1] == Grouping.of(ARRAYS).size
@@ -97,7 +96,7 @@ def test_groupings_get_finer_and_end_with_identical_servers() -> None:
     assert similar(two, 2).max() == 1
 
 
-def test_the_master_is_worth_the_best_mix_of_its_columns() -> None:
+def test_the_master_is_worth_the_best_mix_of_its_columns():
     columns = columns_of(ARRAYS, RUN.schedules)
     master = RestrictedMaster(Grouping.of(ARRAYS))
     assert master.add(columns) == len(columns)
@@ -111,7 +110,7 @@ def test_the_master_is_worth_the_best_mix_of_its_columns() -> None:
     assert Column.of(ARRAYS, columns[0].job, columns[0].schedule).key == columns[0].key
 
 
-def test_the_centre_moves_to_better_prices_and_smooths_by_the_subgradient() -> None:
+def test_the_centre_moves_to_better_prices_and_smooths_by_the_subgradient():
     centre = StabilityCentre(START.prices.worker, START.prices.ps)
     centre.restart()
     assert (centre.bound, centre.smoothing) == (math.inf, FIRST_SMOOTHING)
@@ -127,7 +126,7 @@ def test_the_centre_moves_to_better_prices_and_smooths_by_the_subgradient() -> N
     assert centre.bound == 5.0
 
 
-def test_a_generation_ends_with_the_lp_solved_from_any_prices() -> None:
+def test_a_generation_ends_with_the_lp_solved_from_any_prices():
     bounds = []
     for factor in (1.0, 0.0, 100.0):
         state = SolveState(Budget())
@@ -145,9 +144,7 @@ def test_a_generation_ends_with_the_lp_solved_from_any_prices() -> None:
 
 @given(all_instances(most_servers=4), st.integers(1, 4), st.integers(0, 10**6))
 @fewer(2)
-def test_payoffs_are_those_of_single_servers_at_the_same_prices(
-    instance: oasis.Instance, classes: int, seed: int
-) -> None:
+def test_payoffs_are_those_of_single_servers_at_the_same_prices(instance, classes, seed):
     """At random prices of classes, some of them 0."""
     arrays = OfflineArrays.of(instance)
     grouping = Grouping.of(arrays, classes)
@@ -176,9 +173,7 @@ def test_payoffs_are_those_of_single_servers_at_the_same_prices(
         (4, 1, oasis.Constant(0.0)),  # no job is worth anything
     ],
 )
-def test_that_nothing_can_be_earned_is_proven_in_a_few_rounds(
-    demand: int, chunks: int, utility: Utility
-) -> None:
+def test_that_nothing_can_be_earned_is_proven_in_a_few_rounds(demand, chunks, utility):
     changes = {"worker": {"gpu": demand}, "chunks": chunks, "utility": utility}
     instance = builders.instance(*(builders.job(name, **changes) for name in "ab"), horizon=4)
     bound = configuration_bound(instance)
@@ -252,7 +247,7 @@ def weighed(instances: Iterable[oasis.Instance]) -> tuple[list[float], int]:
     return weights, lowered
 
 
-def test_every_cut_holds_for_all_counts_that_fit_and_a_broken_one_does_not() -> None:
+def test_every_cut_holds_for_all_counts_that_fit_and_a_broken_one_does_not():
     """The same weights with half the right-hand side are what a broken separation would give."""
     weights, lowered = weighed(map(crowded, SEEDS))
     assert len(weights) >= 20
@@ -262,14 +257,14 @@ def test_every_cut_holds_for_all_counts_that_fit_and_a_broken_one_does_not() -> 
 
 
 @pytest.mark.nightly
-def test_every_cut_holds_on_many_more_instances() -> None:
+def test_every_cut_holds_on_many_more_instances():
     weights, lowered = weighed(map(crowded, range(1000, 1400)))
     assert lowered > 100
     assert len(weights) > lowered
     weighed(tiny_instance(seeded(seed)) for seed in range(400))
 
 
-def test_the_surcharge_of_counts_is_part_of_the_cheapest_schedule() -> None:
+def test_the_surcharge_of_counts_is_part_of_the_cheapest_schedule():
     """Against all vectors of counts, for dual values drawn at random."""
     checked = 0
     for seed in range(30):
@@ -318,7 +313,7 @@ def _best_payoff(arrays: OfflineArrays, job: int, surcharge: FloatArray) -> floa
     return best
 
 
-def test_jobs_that_share_a_server_in_fractions_no_longer_do_and_the_method_says_so() -> None:
+def test_jobs_that_share_a_server_in_fractions_no_longer_do_and_the_method_says_so():
     """Two jobs that each need three GPUs of the only server, which has four, in the only slot."""
     instance = on_one_server([3.0, 3.0], [10.0, 9.0])
     bound, state, cuts = cut(instance)
@@ -368,8 +363,8 @@ def weight(cut: SlotCut, counts: dict[str, FloatArray]) -> float:
 
 
 def test_a_cut_found_in_one_slot_is_tried_in_all_before_others_are_looked_for(
-    separated: list[FloatArray], monkeypatch: pytest.MonkeyPatch
-) -> None:
+    separated, monkeypatch
+):
     monkeypatch.setattr(cutting, "ENOUGH", 1)
     search = CutSearch(ONE_AT_A_TIME)
     (first,) = search.cuts(averages((0, 0, 1)), Budget())
@@ -382,9 +377,7 @@ def test_a_cut_found_in_one_slot_is_tried_in_all_before_others_are_looked_for(
 
 
 @pytest.mark.parametrize("is_lifted", [True, False])
-def test_every_cut_is_violated_by_the_counts_that_it_was_found_for(
-    monkeypatch: pytest.MonkeyPatch, is_lifted: bool
-) -> None:
+def test_every_cut_is_violated_by_the_counts_that_it_was_found_for(monkeypatch, is_lifted):
     """One cut for all jobs, or one for the first two and another for the others."""
     if not is_lifted:
         monkeypatch.setattr(
@@ -400,8 +393,8 @@ def test_every_cut_is_violated_by_the_counts_that_it_was_found_for(
 
 
 def test_a_search_that_took_long_ends_with_what_it_found_and_the_next_one_goes_on_from_there(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     """No limit ends a search that has found nothing."""
     monkeypatch.setattr(
         CutGenerator, "separate", lambda _, counts, __: Cut(counts) if counts.any() else None
@@ -439,9 +432,7 @@ def rounds(
     return len(values) - len(left) - 1  # the last one is without new cuts
 
 
-def test_rounds_that_have_not_looked_at_all_slots_do_not_end_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_rounds_that_have_not_looked_at_all_slots_do_not_end_it(monkeypatch):
     monkeypatch.setattr(CutSearch, "is_complete", property(lambda _: False, lambda *_: None), False)
     with pytest.raises(IndexError):  # it asks for more values than there are
         rounds(monkeypatch, (10.0, 10.0, 10.0, 0.0), 1, least=0.1)
@@ -455,7 +446,5 @@ def test_rounds_that_have_not_looked_at_all_slots_do_not_end_it(
         ((10.0, 10.0, 0.0), 1, 2),
     ],
 )
-def test_it_ends_when_the_bound_hardly_falls_any_more(
-    monkeypatch: pytest.MonkeyPatch, values: Sequence[float], patience: int, expected: int
-) -> None:
+def test_it_ends_when_the_bound_hardly_falls_any_more(monkeypatch, values, patience, expected):
     assert rounds(monkeypatch, values, patience, least=0.1) == expected

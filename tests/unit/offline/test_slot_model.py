@@ -53,7 +53,7 @@ def check_feasible(slots: SlotModel, units: Units, most: list[int]) -> None:
         assert (used <= slots.model.capacity(group) * (1 + 1e-9)).all()
 
 
-def test_workers_whose_parameter_servers_found_no_host_are_left_out() -> None:
+def test_workers_whose_parameter_servers_found_no_host_are_left_out():
     """Five workers ask for three parameter servers; two of these serve four workers."""
     slots = slots_of([job("a", 1.0, most=5)], [3.0, 2.0], [2.0])
     units = slots.consistent({"worker": np.array([[3, 2]]), "ps": np.array([[2]])})
@@ -62,7 +62,7 @@ def test_workers_whose_parameter_servers_found_no_host_are_left_out() -> None:
     assert (spare["worker"].tolist(), spare["ps"].tolist()) == ([[1, 0]], [[1]])
 
 
-def test_no_unit_of_the_lightest_worker_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_unit_of_the_lightest_worker_is_missed(monkeypatch):
     """Heavier workers may be missed by a share of what the lightest one asked for weighs."""
     gaps: list[float] = []
     solve = highs.solve
@@ -74,7 +74,7 @@ def test_no_unit_of_the_lightest_worker_is_missed(monkeypatch: pytest.MonkeyPatc
     assert gaps == [1.0]
 
 
-def test_nothing_is_returned_where_nothing_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_returned_where_nothing_was_found(monkeypatch):
     late = Solution(Status.TIME_LIMIT, None, 9.0, np.inf, {})
     monkeypatch.setattr(highs, "solve", lambda *_, **__: late)
     slots = slots_of([job("a", 1.0)], [4.0], [1.0])
@@ -98,11 +98,8 @@ def test_nothing_is_returned_where_nothing_was_found(monkeypatch: pytest.MonkeyP
     data=st.data(),
 )
 def test_no_units_are_heavier_than_the_heaviest_and_none_lighter_than_the_start(
-    items: list[tuple[float, float, int, float]],
-    servers: list[int],
-    hosts: list[int],
-    data: st.DataObject,
-) -> None:
+    items, servers, hosts, data
+):
     jobs = [job(f"j{k}", gpus, gbps) for k, (gpus, gbps, _, _) in enumerate(items)]
     slots = slots_of(jobs, [float(n) for n in servers], [float(n) for n in hosts])
     chosen = [int(c.job.id[1:]) for c in slots.model.jobs]
@@ -126,7 +123,7 @@ def test_no_units_are_heavier_than_the_heaviest_and_none_lighter_than_the_start(
 # -- counts on servers -----------------------------------------------------------------------------
 
 
-def test_ctrl_c_while_counts_are_placed_is_not_swallowed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_while_counts_are_placed_is_not_swallowed(monkeypatch):
     stopped = Solution(Status.INTERRUPTED, None, 0.0, np.inf, {})
     monkeypatch.setattr(highs, "solve", lambda *_, **__: stopped)
     room = np.full((2, 1), 3.0)
@@ -156,9 +153,7 @@ def most_worth(room: FloatArray, demand: FloatArray, counts: list[int], worth: F
         max_size=3,
     ),
 )
-def test_no_placement_is_worth_more_and_each_search_agrees(
-    capacity: list[int], items: list[tuple[int, int, float]]
-) -> None:
+def test_no_placement_is_worth_more_and_each_search_agrees(capacity, items):
     room = np.array(capacity, float)[:, None]
     demand = np.array([[float(size)] for size, _, _ in items])
     counts = [count for _, count, _ in items]
@@ -194,9 +189,7 @@ def one_server(demand: float, most: int) -> PatternPool:
 
 
 @pytest.mark.parametrize("most", [1, 2, 3])
-def test_no_more_rounds_of_knapsacks_than_allowed(
-    monkeypatch: pytest.MonkeyPatch, most: int
-) -> None:
+def test_no_more_rounds_of_knapsacks_than_allowed(monkeypatch, most):
     asked: list[Any] = []
     best = PatternPool.best
     monkeypatch.setattr(PatternPool, "best", lambda *given: asked.append(given) or best(*given))
@@ -215,7 +208,7 @@ def fits(pattern: IntArray, demand: FloatArray, capacity: FloatArray) -> bool:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_guessed_pattern_leaves_no_room_and_a_filled_one_is_worth_no_less(seed: int) -> None:
+def test_a_guessed_pattern_leaves_no_room_and_a_filled_one_is_worth_no_less(seed):
     pool = generator_of(seed).pool
     weights = np.random.default_rng(seed).choice([0.0, 0.5, 1.0, 2.0], 4)
     found = zip(pool.guess(weights), pool.best(weights, Budget()), pool.capacity, strict=True)
@@ -231,14 +224,14 @@ def test_a_guessed_pattern_leaves_no_room_and_a_filled_one_is_worth_no_less(seed
 
 
 @pytest.mark.parametrize("excess", [-5e-11, 5e-11])
-def test_a_pattern_that_rounding_could_save_is_added_up_exactly(excess: float) -> None:
+def test_a_pattern_that_rounding_could_save_is_added_up_exactly(excess):
     """Two units are above or below what is forgiven by half of what counts as close to it."""
     pool = one_server(0.5 * (1.0 + CAPACITY_TOLERANCE) * (1.0 + excess), 2)
     assert abs(excess) < CLOSE
     assert pool._fits(0, np.array([2])) == (excess < 0)
 
 
-def test_a_cut_is_violated_beyond_rounding_and_new_from_a_clear_excess_on() -> None:
+def test_a_cut_is_violated_beyond_rounding_and_new_from_a_clear_excess_on():
     cut = Cut(np.array([0.5, 0.25]))
     for more, is_violated in ((0.0, False), (3e-6, False), (1e-5, True)):
         assert cut.is_violated(np.array([2.0, more])) == is_violated

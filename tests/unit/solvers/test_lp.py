@@ -43,7 +43,7 @@ def read(found: ArrayModel) -> list[tuple[dict[str, float], float, float]]:
     return list(zip(terms, rows.lower.tolist(), rows.upper.tolist(), strict=True))
 
 
-def test_a_model_is_read_with_its_rows_and_limits() -> None:
+def test_a_model_is_read_with_its_rows_and_limits():
     problem = model()
     x, y, _ = problem.variables()
     problem.addConstraint(0 * x + 2 * y <= 5)
@@ -58,7 +58,7 @@ def test_a_model_is_read_with_its_rows_and_limits() -> None:
     assert found.is_whole.all()
 
 
-def test_limits_are_never_widened_and_fixed_variables_become_part_of_limits_and_costs() -> None:
+def test_limits_are_never_widened_and_fixed_variables_become_part_of_limits_and_costs():
     found = ArrayModel.of(model()).limited({"x": (-1, 9), "y": (2, 2), "nobody": (1, 1)})
     assert (found.lower.tolist(), found.upper.tolist()) == ([0, 2, 0], [3, 2, 3])
     assert found.fixed == {"y": 2.0}
@@ -83,9 +83,7 @@ def test_limits_are_never_widened_and_fixed_variables_become_part_of_limits_and_
         ({"x": (2, 1)}, None, None),
     ],
 )
-def test_what_is_left_without_fixed_variables_is_worth_the_same(
-    limits: dict[str, tuple[float, float]], rows: object, objective: float | None
-) -> None:
+def test_what_is_left_without_fixed_variables_is_worth_the_same(limits, rows, objective):
     part = ArrayModel.of(model()).limited(limits).without_fixed()
     assert rows is None or read(part) == rows
     solution = highs.solve(part)
@@ -94,7 +92,7 @@ def test_what_is_left_without_fixed_variables_is_worth_the_same(
 
 
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=3))
-def test_what_is_below_a_level_stays_and_nothing_else(counts: list[int]) -> None:
+def test_what_is_below_a_level_stays_and_nothing_else(counts):
     """Level k is reached by the first k + 1 variables together."""
     number = len(counts)
     plain = ArrayModel.packing(
@@ -154,7 +152,7 @@ def optimum(problem: pulp.LpProblem) -> float:
 @given(SEEDS)
 @example(33065)  # HiGHS, with its tolerance of the costs as they are, ends below the optimum
 @fewer(2)
-def test_rows_lower_the_bound_to_that_of_a_cold_solve(seed: int) -> None:
+def test_rows_lower_the_bound_to_that_of_a_cold_solve(seed):
     made = {}
     for category in (pulp.LpInteger, pulp.LpContinuous):
         rng = np.random.default_rng(seed)
@@ -187,7 +185,7 @@ def test_rows_lower_the_bound_to_that_of_a_cold_solve(seed: int) -> None:
     assert made[pulp.LpInteger] == made[pulp.LpContinuous]
 
 
-def test_rows_that_nothing_satisfies_are_an_error() -> None:
+def test_rows_that_nothing_satisfies_are_an_error():
     problem = drawn(np.random.default_rng(0), pulp.LpInteger)
     relaxation = Relaxation(ArrayModel.of(problem))
     relaxation.add(as_arrays(problem, [pulp.lpSum(problem.variables()) <= -1]))
@@ -195,7 +193,7 @@ def test_rows_that_nothing_satisfies_are_an_error() -> None:
         relaxation.solve(Budget())
 
 
-def test_no_time_is_no_bound_and_time_again_is_the_bound() -> None:
+def test_no_time_is_no_bound_and_time_again_is_the_bound():
     """HiGHS counts over all solves, and a solve without time must not claim one."""
     rng = np.random.default_rng(2)
     most, room = np.ones(300), np.full(200, 30.0)
@@ -208,7 +206,7 @@ def test_no_time_is_no_bound_and_time_again_is_the_bound() -> None:
     assert solution.bound == pytest.approx(highs.solve(whole).bound, rel=1e-9)
 
 
-def test_the_bound_is_not_below_what_is_better_by_less_than_the_tolerance_of_highs() -> None:
+def test_the_bound_is_not_below_what_is_better_by_less_than_the_tolerance_of_highs():
     """Of two units, one of which is worth a ten-billionth more, HiGHS takes the other one."""
     hair = 8e-11
     problem = pulp.LpProblem("pair", pulp.LpMaximize)
@@ -223,7 +221,7 @@ def test_the_bound_is_not_below_what_is_better_by_less_than_the_tolerance_of_hig
     assert 1.0 + hair <= solution.bound <= 1.0 + 4 * hair
 
 
-def test_a_relaxation_grows_by_rows_and_its_duals_price_them() -> None:
+def test_a_relaxation_grows_by_rows_and_its_duals_price_them():
     """max 3x + 2y, 0 <= x, y <= 10: with x + y <= 4 and then x <= 1, y is worth 2 and x 1 more."""
     total = RowArrays.of_table(np.ones((1, 2)), np.array([4.0]))
     few = replace(RowArrays.of_table(-np.eye(2)[:1], np.array([9.0])), lower=np.array([-1.0]))
@@ -261,7 +259,7 @@ def model_of(rng: np.random.Generator, *, maximise: bool) -> ArrayModel:
 
 @pytest.mark.parametrize("maximise", [True, False])
 @given(SEEDS)
-def test_no_point_within_the_limits_is_beyond_the_bound(maximise: bool, seed: int) -> None:
+def test_no_point_within_the_limits_is_beyond_the_bound(maximise, seed):
     rng = np.random.default_rng(seed)
     model = model_of(rng, maximise=maximise)
     duals = rng.normal(size=len(model.rows.lower)) * rng.integers(0, 2, len(model.rows.lower))
@@ -286,8 +284,6 @@ def one_row(upper: float) -> ArrayModel:
 @pytest.mark.parametrize(
     ("price", "bound"), [(3.0, 14.0), (4.0, 18.0), (2.999, np.inf), (0.0, np.inf), (-1.0, np.inf)]
 )
-def test_a_price_that_leaves_a_gain_without_limit_proves_nothing(
-    price: float, bound: float
-) -> None:
+def test_a_price_that_leaves_a_gain_without_limit_proves_nothing(price, bound):
     assert weak_duality_bound(one_row(4.0), np.array([price])) == pytest.approx(bound)
     assert weak_duality_bound(one_row(np.inf), np.array([price])) == np.inf

@@ -24,7 +24,7 @@ from oasis.solvers.budget import (
 from tests.unit.solvers.test_highs import knapsacks
 
 
-def test_the_gap_is_that_of_what_is_verified() -> None:
+def test_the_gap_is_that_of_what_is_verified():
     never, stopping = Stopping(), Stopping(gap=0.25)
     for verified in (None, 7.9, 8.0):
         assert stopping.check(0.0) is None
@@ -35,7 +35,7 @@ def test_the_gap_is_that_of_what_is_verified() -> None:
     assert (never.check(1e9), never.left(1e9)) == (None, math.inf)
 
 
-def test_what_is_shorter_by_a_thousandth_is_an_improvement_and_less_is_not() -> None:
+def test_what_is_shorter_by_a_thousandth_is_an_improvement_and_less_is_not():
     stopping = Stopping(gap=0.1, no_improvement=10.0)
     stopping.note(0.0, 100.0, 1.0)
     stopping.note(0.0, 100.0 * (1 - LEAST_PROGRESS / 2), 5.0)
@@ -49,7 +49,7 @@ def test_what_is_shorter_by_a_thousandth_is_an_improvement_and_less_is_not() -> 
     assert Stopping(no_improvement=1.0, now=100.0).left(100.5) == 0.5  # not what was before
 
 
-def test_many_small_steps_add_up_to_an_improvement() -> None:
+def test_many_small_steps_add_up_to_an_improvement():
     stopping = Stopping(no_improvement=10.0)
     for step in range(41):
         stopping.note(0.0, 100.0 - 0.03 * step, float(step))
@@ -57,13 +57,13 @@ def test_many_small_steps_add_up_to_an_improvement() -> None:
 
 
 @pytest.mark.parametrize("bad", [-1.0, math.nan, True, "1"])
-def test_what_is_no_amount_is_refused_by_its_name(bad: object) -> None:
+def test_what_is_no_amount_is_refused_by_its_name(bad):
     for name in ("gap", "no_improvement"):
         with pytest.raises(ValueError, match=f"^{name}: expected an? .* >= 0, or None"):
             Stopping(**{name: bad})  # type: ignore[arg-type]
 
 
-def test_every_part_of_a_budget_ends_with_the_whole() -> None:
+def test_every_part_of_a_budget_ends_with_the_whole():
     whole = (WorkLimit(10.0) | Gap(0.5) | NoImprovement(4.0)).start()
     part = whole.share(0.5).within(3.0)
     assert (part.left, part.left_without_report) == (3.0, 3.0)
@@ -79,7 +79,7 @@ def test_every_part_of_a_budget_ends_with_the_whole() -> None:
 @pytest.mark.parametrize(
     ("patience", "status"), [(12.0, Status.WORK_LIMIT), (8.0, Status.NO_IMPROVEMENT)]
 )
-def test_the_status_is_what_was_met_first(patience: float, status: Status, ask_first: bool) -> None:
+def test_the_status_is_what_was_met_first(patience, status, ask_first):
     """One long step goes beyond both."""
     budget = (WorkLimit(10.0) | NoImprovement(patience)).start()
     budget.charge(13.0)
@@ -87,7 +87,7 @@ def test_the_status_is_what_was_met_first(patience: float, status: Status, ask_f
     assert budget.status is status
 
 
-def test_criteria_are_joined_and_told_and_of_two_of_a_kind_the_first_that_is_met_counts() -> None:
+def test_criteria_are_joined_and_told_and_of_two_of_a_kind_the_first_that_is_met_counts():
     assert NoImprovement(math.inf).to_dict() == {"time_limit": None, "no_improvement": None}
     every = WorkLimit(2.0) | Gap(0.1) | NoImprovement(3.0)
     assert every.to_dict() == {"work_limit": 2.0, "gap": 0.1, "no_improvement": 3.0}
@@ -98,7 +98,7 @@ def test_criteria_are_joined_and_told_and_of_two_of_a_kind_the_first_that_is_met
     assert repr(one | other) == "TimeLimit(30) | WorkLimit(2) | Gap(0.2) | NoImprovement(5)"
 
 
-def test_shorthands_join_what_is_given_and_the_default_is_a_minute() -> None:
+def test_shorthands_join_what_is_given_and_the_default_is_a_minute():
     assert stop_of(None, ..., None, None, None) == DEFAULT_STOP | Stop() == Stop(60.0)
     assert stop_of(None, ..., None, 0.1, None) == Stop(60.0, gap=0.1)
     assert stop_of(None, ..., 3.0, None, None) == Stop(work_limit=3.0)
@@ -109,7 +109,7 @@ def test_shorthands_join_what_is_given_and_the_default_is_a_minute() -> None:
         stop_of(60.0, ..., None, None, None)  # type: ignore[arg-type]
 
 
-def test_time_ends_a_solve_whose_work_is_limited_too() -> None:
+def test_time_ends_a_solve_whose_work_is_limited_too():
     budget = (WorkLimit(1e9) | TimeLimit(0.0)).start()
     assert budget.is_repeatable
     assert budget.passed
@@ -123,7 +123,7 @@ def hard(items: int = 40) -> pulp.LpProblem:
     return knapsacks(pulp.LpMaximize, items, 12)
 
 
-def test_a_solve_of_the_whole_problem_ends_at_the_gap_of_its_budget_and_a_part_does_not() -> None:
+def test_a_solve_of_the_whole_problem_ends_at_the_gap_of_its_budget_and_a_part_does_not():
     budget = (WorkLimit(60.0) | Gap(0.2)).start()
     solution = highs.solve(hard(), budget=budget, is_whole_problem=True)
     assert solution.status is Status.GAP_LIMIT
@@ -135,9 +135,7 @@ def test_a_solve_of_the_whole_problem_ends_at_the_gap_of_its_budget_and_a_part_d
 
 
 @pytest.mark.parametrize("is_whole_problem", [True, False])
-def test_work_without_improvement_ends_a_solve_at_the_same_point_always(
-    is_whole_problem: bool,
-) -> None:
+def test_work_without_improvement_ends_a_solve_at_the_same_point_always(is_whole_problem):
     found = []
     for _ in range(2):
         budget = (WorkLimit(1000.0) | NoImprovement(0.05)).start()
@@ -155,7 +153,7 @@ class Meter(WorkCounter):
     is_repeatable = False  # type: ignore[misc]
 
 
-def test_seconds_without_improvement_end_a_solve_while_highs_runs() -> None:
+def test_seconds_without_improvement_end_a_solve_while_highs_runs():
     meter = Meter()
     budget = Budget(20.0, meter, Stopping(no_improvement=5.0))
 
