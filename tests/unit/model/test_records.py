@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from oasis.model.errors import InstanceError
-from oasis.model.instance_file import instance_schema
 from oasis.model.records import (
     AMOUNTS,
     Amount,
@@ -28,7 +27,6 @@ from oasis.model.records import (
     plain,
     properties,
 )
-from oasis.simulator.elastic import elastic_schema
 
 
 @dataclass(frozen=True)
@@ -126,13 +124,3 @@ def test_the_schema_says_what_the_reader_takes() -> None:
     assert found["shape"]["oneOf"][0]["properties"]["kind"] == {"const": "dot"}
     assert object_schema(Box)["required"] == ["name", "spans"]
     assert object_schema(Box)["additionalProperties"] is False
-
-
-def test_every_field_of_the_shipped_files_says_what_it_means() -> None:
-    for schema in (instance_schema(), elastic_schema()):
-        parts = [schema, *(part for part in schema["$defs"].values() if "properties" in part)]
-        told = {name: one for part in parts for name, one in part["properties"].items()}
-        assert {name for name, one in told.items() if not one.get("description")} <= {
-            "format",
-            "utility",
-        }
