@@ -81,11 +81,3 @@ def test_forms_are_the_job_with_what_they_say():
 def test_one_form_is_the_job_itself():
     (x, _) = elastic_from_dict(changed(KINDS, "jobs[0].speeds.values.a", GONE)).jobs
     assert (x.forms, x.work, sorted(x.worker.machines)) == ((), 15.0, [1])
-
-
-def test_a_job_that_no_machine_admits_is_rejected_for_the_label():
-    plain = changed(KINDS, "jobs[1].forms", GONE)
-    made = elastic_from_dict(changed(plain, "jobs[1].requires", {"gpu": ["h100"]}))
-    refusals = [job.refusal for job in replay(made, FIFO()).jobs]
-    reason = "label gpu of the worker servers; its workers require gpu is h100"
-    assert refusals == [None, f"no machine admits it: {reason}"]

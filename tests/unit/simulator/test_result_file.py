@@ -35,15 +35,10 @@ def test_a_run_is_read_back_as_it_was(name: str) -> None:
         assert again.decisions == run.decisions
         assert again.schedules == run.schedules
         assert oasis.verify(INSTANCE, again) == oasis.verify(INSTANCE, run)
-    assert through_json(Run.from_dict(through_json(document)).to_dict()) == through_json(document)
-
-
-def test_a_run_that_is_read_back_can_be_certified() -> None:
-    run = run_of("oasis")
-    again = Run.from_dict(through_json(run.to_dict()))
-    certificate = oasis.certify(INSTANCE, again)
-    assert certificate == oasis.certify(INSTANCE, run)
-    assert Certificate.from_dict(through_json(certificate.to_dict())) == certificate
+    if run.bounds is not None:
+        certificate = oasis.certify(INSTANCE, again)
+        assert certificate == oasis.certify(INSTANCE, run)
+        assert Certificate.from_dict(through_json(certificate.to_dict())) == certificate
 
 
 def test_a_file_is_read_by_its_kind(tmp_path: Path) -> None:
