@@ -96,7 +96,7 @@ def test_what_comes_of_what_a_policy_answers(case: dict[str, Any]) -> None:
     wake = {float(at): time for at, time in case["wake"].items()} if "wake" in case else None
     policy: Any = Script(plans, wake, case.get("slotted", False))
     if "policy" in case:
-        policy = baselines.make(case["policy"])
+        policy = baselines.make(case["policy"], **case.get("options", {}))
     speed = ScalingTable(**case["speed"]) if "speed" in case else None
     costs = ChangeCosts(**case.get("costs", {}))
     outages = [Outage(*each) for each in case.get("outages", [])]
