@@ -17,7 +17,6 @@ from oasis.online.recourse.live_job import (
     LEAST_SHARE,
     NEVER,
     LiveJob,
-    PromiseRecord,
     dominant_share,
     grid_of,
 )
@@ -68,15 +67,6 @@ def test_a_job_that_cannot_be_worth_anything_has_no_last_slot() -> None:
     assert live(horizon=3).last == NEVER  # it needs two slots, one is left
 
 
-def test_the_deadline_is_the_promise_or_the_last_slot_worth_anything() -> None:
-    made = live()
-    assert made.deadline == 6
-    made.promise = 4
-    assert made.deadline == 4
-    made.promise = 8
-    assert made.deadline == 6
-
-
 @pytest.mark.parametrize(
     ("share", "latest"), [(1.0, 4), (0.7, 4), (0.66, 5), (0.34, 5), (0.33, 6), (0.01, 6)]
 )
@@ -86,17 +76,6 @@ def test_the_last_slot_that_is_worth_a_share_of_what_a_completion_is_worth(
     """Completions in slots 4, 5 and 6 are worth 6, 4 and 2."""
     assert live().latest_worth(share, 4) == latest
     assert live(replace(JOB, utility=Constant(3.0))).latest_worth(share, 4) == 8
-
-
-@pytest.mark.parametrize(
-    ("remaining", "now", "earliest"), [(6, 2, 3), (6, 5, 6), (4, 5, 6), (3, 5, 5), (1, 5, 5)]
-)
-def test_the_earliest_completion_counts_the_present_slot(
-    remaining: int, now: int, earliest: int
-) -> None:
-    made = live()
-    made.remaining = remaining
-    assert made.earliest(now) == earliest
 
 
 def test_what_is_planned_before_now_is_done() -> None:
@@ -110,16 +89,6 @@ def test_what_is_planned_before_now_is_done() -> None:
     assert made.schedule.ps.tolist() == [[6, 0, 1]]
     assert made.run_until(9) == 2
     assert (made.remaining, made.schedule) == (0, None)
-
-
-@given(st.lists(st.integers(2, 9), max_size=5))
-def test_work_done_and_work_left_add_up_whenever_one_looks(moments: list[int]) -> None:
-    made = planned()
-    done = sum(made.run_until(now) for now in sorted(moments))
-    assert done == made.done
-    assert made.done + made.remaining == 6
-    left = made.schedule.worker_slots if made.schedule else 0
-    assert left == made.remaining
 
 
 def test_the_rest_is_measured_from_the_arrival_but_starts_now() -> None:
@@ -149,11 +118,7 @@ def test_the_share_of_a_job_is_that_of_its_scarcest_resource() -> None:
     assert dominant_share(dear, CLUSTER) == 1 / 8
     wide = replace(JOB, worker={"bandwidth_gbps": 4.0}, ps={"bandwidth_gbps": 4.0})
     assert dominant_share(wide, CLUSTER) == 4 / 8
-
-
-def test_a_job_that_asks_for_nothing_still_has_a_share() -> None:
-    free = replace(JOB, worker={}, ps={})
-    assert dominant_share(free, CLUSTER) == LEAST_SHARE
+    assert dominant_share(replace(JOB, worker={}, ps={}), CLUSTER) == LEAST_SHARE
     unknown = replace(JOB, worker={"gpu": 1.0}, ps={"gpu": 5.0})  # no ps host has a GPU
     assert dominant_share(unknown, CLUSTER) == 1 / 8
 
@@ -170,34 +135,3 @@ def test_a_live_job_is_never_smaller_than_the_job(job: Job, cluster: Cluster, fl
     counted = np.flatnonzero(made.table)
     if made.last != NEVER:
         assert made.last == job.arrival + counted[-1]
-
-
-# -- the record ------------------------------------------------------------------------------------
-
-
-def test_a_completed_job_is_done_not_wasted() -> None:
-    record, made = PromiseRecord(), planned()
-    made.run_until(9)
-    record.leave(made, completed=True)
-    assert (record.done, record.wasted, record.given_up) == (6, 0, [])
-
-
-def test_a_job_given_up_after_it_ran_is_named_with_its_waste() -> None:
-    record, made = PromiseRecord(), planned()
-    made.run_until(5)
-    record.leave(made, completed=False)
-    assert (record.done, record.wasted, record.given_up) == (4, 4, ["j"])
-
-
-def test_plain_data_of_a_record_are_copies() -> None:
-    record = PromiseRecord(given_up=["a"], wasted=2, done=5, broken=["b"], cut_short=1)
-    plain = record.to_dict()
-    assert plain == {
-        "given_up_after_start": ["a"],
-        "worker_slots_wasted": 2,
-        "worker_slots_done": 5,
-        "broken_promises": ["b"],
-        "decisions_cut_short": 1,
-    }
-    plain["broken_promises"].append("c")
-    assert record.broken == ["b"]

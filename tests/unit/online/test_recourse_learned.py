@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,8 @@ import pytest
 
 import oasis
 from oasis import InstanceError, LearnedPrices, OASiS, PriceBounds
-from oasis.model.groups import TaskGroup
 from oasis.online.recourse.learned import learned_from
+from tests.builders import changed, malformed
 
 PAST = oasis.generate("testbed", jobs=3, seed=1)
 
@@ -48,57 +47,17 @@ def test_a_file_that_was_written_and_read_is_the_same_to_the_last_bit(tmp_path: 
     assert (tmp_path / "again.json").read_bytes() == path.read_bytes()
 
 
-def test_prices_and_rates_repeat_every_day() -> None:
-    first = learned()
-    assert first.prices(TaskGroup.PS, [1, 5, 9]).tolist() == [first.ps[1].tolist()] * 3
-    assert first.rates(0, 6).tolist() == [0.5, 0.5, 1.0, 0.0, 0.5, 0.5]
-
-
-Change = Callable[[dict[str, Any]], object]
-WRONG: list[tuple[Change, str]] = [
-    (
-        lambda d: d.update(format="oasis-instance"),
-        "expected a file of learned prices, got what looks like an instance",
-    ),
-    (lambda d: d.update(version=2), "version: expected 1, got 2"),
-    (lambda d: d.update(version=True), "version: expected 1, got True"),
-    (lambda d: d.pop("ps"), "ps: missing; this key is required"),
-    (lambda d: d.update(extra=1), "extra: unknown key"),
-    (lambda d: d.update(slots_per_day=0), "slots_per_day: expected an integer >= 1, got 0"),
-    (lambda d: d.update(slots_per_day=5), "worker: expected 5 rows, one for a slot, got 4"),
-    (lambda d: d["worker"].pop(), "worker: expected 4 rows, one for a slot, got 3"),
-    (lambda d: d["ps"][2].pop(), r"ps\[2\]: expected 5 numbers, got 4"),
-    (lambda d: d["ps"][2].__setitem__(1, -1.0), r"ps\[2\]\[1\]: expected a finite number >= 0"),
-    (lambda d: d["ps"][2].__setitem__(1, None), r"ps\[2\]\[1\]: expected a finite number >= 0"),
-    (lambda d: d["days"].__setitem__(0, "2"), r"days\[0\]: expected a finite number >= 0"),
-    (lambda d: d["days"].__setitem__(0, 0), r"jobs\[0\].arrival: expected a slot that a past day"),
-    (lambda d: d["jobs"][1].update(arrival=4), r"jobs\[1\].arrival: expected an integer <= 3"),
-    (lambda d: d["jobs"][1].update(epochs=0), r"jobs\[1\].epochs: expected an integer >= 1"),
-    (lambda d: d["bounds"].pop("ps"), "bounds.ps: missing"),
-    (lambda d: d["bounds"].update(scale=0), "bounds.scale: expected a finite number > 0, got 0"),
-    (lambda d: d["bounds"].update(normalize=1), "bounds.normalize: expected true or false, got 1"),
-    (lambda d: d["bounds"].update(min_utility_fraction=1), "bounds.min_utility_fraction: expected"),
-    (
-        lambda d: d["bounds"]["worker"].update(log_ratio=[-1, 0, 0, 0, 0]),
-        r"bounds.worker.log_ratio\[0\]: expected a finite number >= 0, got -1",
-    ),
-    (
-        lambda d: d["bounds"]["ps"].update(log_lower=["x", 0, 0, 0, 0]),
-        r"bounds.ps.log_lower\[0\]: expected a finite number",
-    ),
-    (lambda d: d["bounds"]["ps"].update(eta=-1), "bounds.ps.eta: expected a finite number >= 0"),
-]
-
-
-@pytest.mark.parametrize(("change", "message"), WRONG)
+@pytest.mark.parametrize(
+    ("field", "value", "message", "_"), malformed(__file__, "learned_malformed.txt")
+)
 def test_what_is_wrong_in_a_file_is_named_in_one_line(
-    change: Change, message: str, tmp_path: Path
+    field: str, value: Any, message: str, _: bool, tmp_path: Path
 ) -> None:
-    data, path = learned().to_dict(), tmp_path / "prices.json"
-    change(data)
-    path.write_text(json.dumps(data), encoding="utf-8")
-    with pytest.raises(InstanceError, match=f"prices.json: {message}") as caught:
+    path = tmp_path / "prices.json"
+    path.write_text(json.dumps(changed(learned().to_dict(), field, value)), encoding="utf-8")
+    with pytest.raises(InstanceError) as caught:
         LearnedPrices.read(path)
+    assert str(caught.value).startswith(f"{path}: {message}")
     assert "\n" not in str(caught.value)
 
 
@@ -109,19 +68,6 @@ def test_what_is_no_file_of_prices_at_all_is_refused_in_one_line(text: str, tmp_
     with pytest.raises(InstanceError, match=r"prices: .*prices\.json: ") as caught:
         learned_from(str(path), "prices")
     assert "\n" not in str(caught.value)
-
-
-def test_a_file_that_is_not_there_is_named_with_the_option(tmp_path: Path) -> None:
-    with pytest.raises(InstanceError, match=r"bounds: .*none\.json: No such file or directory"):
-        learned_from(str(tmp_path / "none.json"), "bounds")
-
-
-def test_prices_of_another_cluster_are_refused() -> None:
-    first = learned()
-    with pytest.raises(InstanceError, match="slot_seconds: expected 60, got 1200"):
-        first.check_resources(first.resources, 60.0)
-    with pytest.raises(InstanceError, match="resources: expected"):
-        first.check_resources(("gpu",), first.slot_seconds)
 
 
 def test_prices_of_other_slots_are_named_with_the_option_and_the_file(tmp_path: Path) -> None:
