@@ -40,25 +40,12 @@ def test_rows_become_jobs_named_after_their_lines(tmp_path):
     }
 
 
-def test_workers_may_hold_several_gpus(tmp_path):
-    instance = imported(tmp_path, ROWS, gpus_per_worker=4)
-    assert [job.worker["gpu"] for job in instance.jobs] == [4, 4, 4]
-    assert [job.work(1800.0) for job in instance.jobs] == [2, 4, 4]
-
-
 def test_the_cluster_is_what_the_options_say(tmp_path):
     options = {"worker_servers": 3, "gpus_per_server": 4, "ps_servers": 2, "ps_server_cpus": 6.0}
     cluster = imported(tmp_path, ROWS, **options).cluster
     assert cluster.resources == ("gpu", "cpu", "memory_gb", "bandwidth_gbps")
     assert cluster.worker_capacity.tolist() == [[4, 16, 128, 20]] * 3
     assert cluster.ps_capacity.tolist() == [[0, 6, 32, 20]] * 2
-
-
-@pytest.mark.parametrize("column", HEADER.split(","))
-def test_a_missing_column_is_named(tmp_path, column):
-    header = HEADER.replace(column, "other")
-    with pytest.raises(InstanceError, match=rf"^column {column}: expected this column once"):
-        imported(tmp_path, ROWS, header=header)
 
 
 def test_a_virtual_cluster_can_be_chosen(tmp_path):
@@ -91,12 +78,6 @@ def test_every_assumption_is_recorded_and_survives_the_file(tmp_path):
     assert str(tmp_path) not in (tmp_path / "out.json").read_text()
 
 
-def test_same_options_give_the_same_bytes(tmp_path):
-    for name in ("a", "b"):
-        io.write(imported(tmp_path, ROWS), tmp_path / name)
-    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
-
-
 @needs_trace
 def test_the_real_trace_gives_a_congested_instance():
     instance = read_instance(TRACE)
@@ -108,21 +89,4 @@ def test_the_real_trace_gives_a_congested_instance():
     assert metadata["rows"]["jobs"] == len(instance.jobs) + sum(metadata["left_out"].values())
     assert metadata["cannot_finish"] == 0
     run = simulate(instance, OASiS.from_instance(instance))
-    assert rejected_or_delayed(instance, run)
-
-
-def rejected_or_delayed(instance, run):
-    """Jobs that OASiS refuses, or finishes later than they could alone."""
-    earliest = {
-        job.id: job.arrival + job.shortest_duration(instance.slot_seconds) - 1
-        for job in instance.jobs
-    }
-    return [d for d in run.decisions if not d.admitted or d.completion > earliest[d.job_id]]
-
-
-@needs_trace
-def test_larger_slices_come_by_option():
-    options = PhillyOptions(max_jobs=300, min_gpus=1, arrival_slots=40, horizon=48)
-    instance = read_instance(TRACE, options)
-    assert len(instance.jobs) == 300
-    assert len({job.arrival for job in instance.jobs}) > 10
+    assert sum(not decision.admitted for decision in run.decisions) >= 1
