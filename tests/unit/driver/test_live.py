@@ -14,7 +14,6 @@ import pytest
 import oasis
 from baselines.registry import CONTROLLERS
 from oasis import (
-    Cluster,
     Constant,
     Deadline,
     InstanceError,
@@ -25,9 +24,7 @@ from oasis import (
 from oasis.driver.live import LiveScheduler
 from oasis.online.answers import Change, Completion, Delay, Progress
 from oasis.online.prices import PriceBounds
-from oasis.online.recourse.params import RecourseParams
 from oasis.scheduling import BasePolicy, Plan, Site, View
-from oasis.scheduling.policy import Planner
 from tests import builders
 from tests.live import KINDS, random_job
 
@@ -82,25 +79,6 @@ def test_a_quote_names_who_would_be_delayed_and_who_would_be_displaced() -> None
     )
     assert scheduler.jobs == ("patient",)
     assert (scheduler.calls, scheduler.totals.submitted) == (1, 1)
-
-
-def test_work_of_what_was_given_up_is_counted_as_wasted() -> None:
-    scheduler = recourse()
-    scheduler.submit(job("cheap", 0, 4, 1.0, 3))
-    scheduler.advance(1)
-    scheduler.submit(job("dear", 1, 4, 10.0, 3))
-    assert scheduler.last_change == Change(displaced=("cheap",), utility=9.0)
-    assert scheduler.advance(2).given_up == ("cheap",)
-    totals = scheduler.totals
-    assert (totals.given_up_after_start, totals.worker_slots_wasted) == (1, 4)
-
-
-def test_a_cancelled_job_makes_room() -> None:
-    scheduler = recourse()
-    scheduler.submit(job("first", 0, 2, 9.0, 1))
-    scheduler.submit(job("waits", 0, 2, 1.0, 1))
-    assert scheduler.cancel("first") == Change(placed=("waits",), utility=-8.0)
-    assert scheduler.totals.cancelled == 1
 
 
 def test_a_job_that_is_done_before_its_time_completes_where_it_runs() -> None:
@@ -198,14 +176,6 @@ def test_a_promise_that_a_lost_server_breaks_is_named(make: Any, utility: Utilit
     assert scheduler.submit(job("next", 0, 1, 9.0, 1, workers=2)).completion in (0, 1)
 
 
-def test_on_start_the_completion_planned_when_it_first_ran_is_promised() -> None:
-    scheduler = recourse(commitment="start")
-    scheduler.submit(job("first", 0, 2, 9.0, 7))
-    assert scheduler.promised("first") is None
-    scheduler.advance(1)
-    assert scheduler.promised("first") == 1
-
-
 def test_oasis_moves_nobody_for_a_newcomer_or_when_room_comes_free() -> None:
     scheduler = irrevocable()
     scheduler.submit(job("first", 0, 2, 9.0, 7))
@@ -226,14 +196,6 @@ def test_oasis_gives_up_what_no_server_is_left_for() -> None:
     assert (change.given_up, change.broken) == (("only",), ())  # broken by the first loss
     assert (scheduler.totals.worker_slots_wasted, scheduler.totals.broken_promises) == (4, 1)
     assert not scheduler.submit(job("next", 1, 1, 9.0, 7)).admitted
-
-
-def test_a_cancelled_job_leaves_no_trace_in_the_ledger_of_oasis(tmp_path: Path) -> None:
-    scheduler = irrevocable()
-    amounts = replace(job("odd", 0, 2, 9.0, 7), worker={"gpu": 0.1})
-    scheduler.submit(amounts)
-    scheduler.cancel("odd")
-    assert not scheduler.policy.commitments.ledger.worker_used.any()  # type: ignore[attr-defined]
 
 
 def test_the_prices_of_a_server_that_comes_back_are_those_of_what_is_on_it() -> None:
@@ -306,39 +268,6 @@ def test_bad_options_are_named(options: dict[str, Any], message: str) -> None:
         LiveScheduler.recourse(CLUSTER, **{"lookahead": 4, **options})
 
 
-def test_bounds_for_other_resources_are_refused() -> None:
-    other = Cluster(("gpu", "cpu"), CLUSTER.worker_servers, CLUSTER.ps_servers, 1.0)
-    bounds = PriceBounds.from_jobs([job("a", 0, 1, 1.0, 1)], other, 4)
-    with pytest.raises(ValueError, match="bounds: expected one for each of gpu"):
-        LiveScheduler.oasis(CLUSTER, 4, bounds)
-
-
-def test_another_file_is_no_saved_scheduler(tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    path.write_text("hello")
-    with pytest.raises(OasisError, match="expected 'oasis-live-scheduler 3'"):
-        LiveScheduler.load(path)
-
-
-def test_all_options_survive_saving(tmp_path: Path) -> None:
-    params = RecourseParams(rounds=1, growth=0.5)
-    bounds = PriceBounds.from_jobs([job("a", 0, 1, 1.0, 1)], CLUSTER, 4)
-    scheduler = recourse(
-        commitment="arrival",
-        patience=5,
-        params=params,
-        seed=7,
-        seconds=2.0,
-        bounds=bounds,
-        min_utility_fraction=0.25,
-    )
-    scheduler.save(tmp_path / "saved")
-    loaded = LiveScheduler.load(tmp_path / "saved")
-    assert loaded.policy.making() == scheduler.policy.making()  # type: ignore[attr-defined]
-    assert loaded.policy.making()["growth"] == 0.5
-    assert (loaded.policy.patience, loaded.policy.lookahead) == (5, 8)
-
-
 def test_a_job_that_holds_something_stays_in_its_form_when_another_comes_in_the_same_slot() -> None:
     instance = oasis.generate("kinds", jobs=8, worker_servers=3, ps_servers=2, horizon=8, seed=0)
     service = oasis.LiveScheduler.recourse(instance.cluster, 8)
@@ -390,20 +319,6 @@ def test_a_policy_in_slots_is_asked_in_every_slot_with_a_live_job(steps: tuple[i
         if there:
             scheduler.cancel("a")
     assert scheduler.policy.asked == [5, 6, 7, 8, 9, 10, 10]  # type: ignore[attr-defined]
-
-
-class Promising(Planner):
-    """A planner of one's own, which does not say what would become of a job."""
-
-    def decide(self, view: View) -> Plan:
-        return Plan(rejected={job.index: "full" for job in view.arrived})
-
-
-def test_a_planner_of_ones_own_is_quoted_by_what_it_then_decides() -> None:
-    scheduler = LiveScheduler(Promising(), CLUSTER)
-    quote = scheduler.quote(job("a", 0, 1, 1.0, 7)).decision
-    assert (quote.admitted, quote.reason, scheduler.jobs) == (False, "full", ())
-    assert quote == scheduler.submit(job("a", 0, 1, 1.0, 7))
 
 
 @pytest.mark.parametrize("name", CONTROLLERS)

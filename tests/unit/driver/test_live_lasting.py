@@ -8,10 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from oasis.driver.journal import add_to_journal, begin_journal, read_journal
+from oasis.driver.journal import add_to_journal, begin_journal
 from oasis.driver.live import INTERRUPTED, LiveScheduler
 from oasis.model.errors import OasisError
 from oasis.model.files import checksum, encoded
@@ -31,26 +30,6 @@ def lasting() -> LiveScheduler:
 
 def submit(calls: LiveScheduler, name: str, slots: int = 1) -> Any:
     return calls.submit(job(name, calls.now, slots, 5.0))
-
-
-def test_a_journal_is_a_snapshot_and_a_line_for_every_call_after_it(tmp_path: Path) -> None:
-    path, calls = tmp_path / "journal", lasting()
-    submit(calls, "a")
-    calls.open_journal(path)
-    submit(calls, "b")
-    calls.advance(np.int64(2))
-    entries = read_journal(path).entries
-    assert [(entry["event"], entry["number"]) for entry in entries] == [
-        ("Submit", 2),
-        ("Advance", 3),
-    ]
-    assert entries[1]["arguments"] == {"now": 2}  # a plain integer, whatever was given
-    assert entries[0]["arguments"]["job"]["id"] == "b"
-    assert sorted(item.name for item in tmp_path.iterdir()) == [
-        "journal",
-        "journal.lock",
-        "journal.snapshot",
-    ]
 
 
 def test_after_closing_calls_go_on_without_a_journal(tmp_path: Path) -> None:
@@ -113,9 +92,6 @@ def test_after_a_call_that_was_interrupted_nothing_is_answered(
     assert LiveScheduler.reopen(path).jobs == ("a",)
 
 
-# -- the file of the journal -----------------------------------------------------------------------
-
-
 def test_a_line_holds_the_checksum_of_its_entry() -> None:
     """CRC-32 of the bytes "123456789" is cbf43926, by the catalogue of such codes."""
     assert checksum(b"123456789") == "cbf43926"
@@ -124,15 +100,9 @@ def test_a_line_holds_the_checksum_of_its_entry() -> None:
     line = encoded({"call": "advance", "now": 2})
     assert line == f'{{"crc":"{checksum(body.encode())}","entry":{body}}}\n'.encode()
     assert json.loads(line)["entry"] == {"call": "advance", "now": 2}
-
-
-def test_text_beyond_ascii_is_escaped_so_that_a_line_is_a_line() -> None:
     line = encoded({"job": "größe\u2028\n"})
     assert line.isascii()
     assert line.count(b"\n") == 1
-
-
-def test_numbers_that_json_does_not_know_are_not_written() -> None:
     with pytest.raises(ValueError, match="Out of range float"):
         encoded({"value": float("nan")})
 
@@ -144,9 +114,6 @@ def test_a_journal_that_has_gone_is_not_made_anew(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="journal"):
         add_to_journal(path, {"number": 1})
     assert not path.exists()
-
-
-# -- with which policy to go on ----------------------------------------------------------------
 
 
 def test_a_rule_of_admission_of_ones_own_serves_and_goes_on(tmp_path: Path) -> None:
@@ -180,10 +147,3 @@ def test_bounds_that_are_computed_are_those_that_were_saved(tmp_path: Path) -> N
     assert submit(again, "b").to_dict() == submit(calls, "b").to_dict()
     again.save(tmp_path / "once more")
     assert LiveScheduler.load(tmp_path / "once more").jobs == again.jobs
-
-
-def test_no_policy_at_all_is_refused(tmp_path: Path) -> None:
-    calls = lasting()
-    calls.save(tmp_path / "state")
-    with pytest.raises(TypeError, match=r"policy: expected a policy, .* got 'fifo'"):
-        LiveScheduler.load(tmp_path / "state", "fifo")  # type: ignore[arg-type]

@@ -79,15 +79,6 @@ def test_an_event_comes_back_from_its_line_in_a_journal(event: Event) -> None:
 
 
 @BOTH
-def test_patience_is_twice_the_lookahead_unless_given(make: Make) -> None:
-    for given, most in (({}, 2 * LOOKAHEAD), ({"patience": 5}, 5)):
-        core = make(**given)
-        core._take_in(Submit(replace(job("a", 0, 1, 5.0), utility=Constant(5.0))))
-        policy: Any = core.policy
-        assert len(policy.live[0].table) == most
-
-
-@BOTH
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -145,14 +136,6 @@ def test_each_event_is_answered_and_counted(make: Make) -> None:
     with pytest.raises(InstanceError, match="now: expected an integer >= 5, got 4"):
         core._take_in(Advance(4))
     assert core.calls == 5
-
-
-def test_a_job_that_oasis_rejects_is_forgotten_and_counted_as_refused() -> None:
-    core = irrevocable()
-    core._take_in(Submit(job("a", 0, 8, 20.0, 7)))
-    core._take_in(Submit(job("b", 0, 1, 1.0, 7)))
-    assert [live.job.id for live in core._driver.jobs.values()] == ["a"]
-    assert core.totals == Totals(submitted=2, refused=1)
 
 
 class OnFirst:
