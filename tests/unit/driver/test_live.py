@@ -18,7 +18,7 @@ import pytest
 
 import oasis
 from baselines.registry import CONTROLLERS
-from oasis import Constant, Deadline, InstanceError, OasisError, Piecewise, Utility
+from oasis import Cluster, Constant, Deadline, InstanceError, OasisError, Piecewise, Utility
 from oasis.driver.driver import Driver
 from oasis.driver.entry import Entry, Facts, Submission
 from oasis.driver.events import (
@@ -38,6 +38,7 @@ from oasis.driver.events import (
 from oasis.driver.live import LiveScheduler
 from oasis.online.answers import Change, Completion, Delay, Progress, Totals
 from oasis.online.prices import PriceBounds
+from oasis.online.recourse.params import RecourseParams
 from oasis.scheduling import BasePolicy, Plan, Site, View
 from oasis.scheduling.job import NOTHING, Allocation
 from oasis.scheduling.site import policy_job, site_of
@@ -287,6 +288,22 @@ def test_bad_options_are_named(options: dict[str, Any], message: str) -> None:
     if "patience" in options:
         with pytest.raises(ValueError, match=message):
             irrevocable(**options)
+
+
+def test_all_options_survive_saving_and_bounds_of_other_resources_are_refused(
+    tmp_path: Path,
+) -> None:
+    bounds = PriceBounds.from_jobs([job("a", 0, 1, 1.0, 1)], CLUSTER, 4)
+    limits: dict[str, Any] = {"patience": 5, "seconds": 2.0, "min_utility_fraction": 0.25}
+    params = RecourseParams(rounds=1, growth=0.5)
+    scheduler = recourse(commitment="arrival", params=params, seed=7, bounds=bounds, **limits)
+    scheduler.save(tmp_path / "saved")
+    loaded: Any = LiveScheduler.load(tmp_path / "saved").policy
+    assert loaded.making() == scheduler.policy.making()  # type: ignore[attr-defined]
+    assert (loaded.making()["growth"], loaded.patience, loaded.lookahead) == (0.5, 5, 8)
+    other = Cluster(("gpu", "cpu"), CLUSTER.worker_servers, CLUSTER.ps_servers, 1.0)
+    with pytest.raises(ValueError, match="bounds: expected one for each of gpu, cpu"):
+        LiveScheduler.oasis(other, 4, bounds)
 
 
 def test_a_job_that_holds_something_stays_in_its_form_when_another_comes_in_the_same_slot() -> None:
