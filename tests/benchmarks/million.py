@@ -3,7 +3,7 @@
 Writes a table of jobs whose sizes and durations are as those of GPU clusters, and replays it with
 ``oasis replay`` on 512 GPUs; prints the time of the command, its processor time and its peak of
 memory. The aim is five minutes and 4 GB on two cores. ``--load`` above 1 makes the line grow to the
-end; `tests/unit/baselines/test_waiting.py` counts what a long line costs.
+end; `tests/unit/baselines/test_queues.py` counts what a long line costs.
 """
 
 import argparse

@@ -169,7 +169,7 @@ PARTS = (
     Part(
         "worker counts",
         ("oasis/model/worker_counts.py",),
-        (U + "model/test_worker_counts.py",),
+        (U + "model/test_problem.py",),
     ),
     Part(
         "shortfall",

@@ -1,10 +1,11 @@
-"""A policy that does not declare `told_remaining` cannot read how much work a job has."""
+"""Jobs as a policy sees them: counts, curves, and the work that it is not told unless it asks."""
 
 from __future__ import annotations
 
 import copy
 import pickle
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,11 +16,74 @@ from baselines import FIFO
 from oasis import PolicyError
 from oasis.driver.driver import Driver
 from oasis.driver.entry import Facts
-from oasis.scheduling import Machine, Plan, PolicyJob, Site, View
+from oasis.scheduling import Allocation, Machine, Plan, PolicyJob, Site, View
+from oasis.scheduling.book import NEVER_FITS, EmptyCluster, JobBook
 from oasis.scheduling.job import TrainingCurve
 from oasis.simulator import Observation, Outage, Workload, replay
-from tests.builders import elastic
+from tests.builders import elastic, policy_job, rows
 from tests.unit.kubernetes.fakes import site_for, specs_of
+
+ROWS = rows(__file__, "jobs.toml")
+
+
+def gang(**changes: Any) -> PolicyJob:
+    return policy_job(**({"min_workers": 2, "max_workers": 4} | changes))
+
+
+@pytest.mark.parametrize("row", ROWS["ps"])
+def test_parameter_servers_by_bandwidth_or_fixed(row: dict[str, Any]) -> None:
+    found = gang(**row["rule"])
+    assert [found.ps_needed(workers) for workers in (4, 0)] == [row["needed"], 0]
+    assert [found.ps_most(workers) for workers in (4, 0)] == [row["most"], 0]
+    assert found.ps_line == tuple(row["line"])
+
+
+def test_a_gang_works_only_when_it_is_complete() -> None:
+    for works in (True, False):
+        for workers, ps in ROWS["works" if works else "stalls"]:
+            held = Allocation(((0, workers),), ((1, ps),) if ps else ())
+            assert gang(fixed_ps=1).works_with(held) is works
+
+
+@pytest.mark.parametrize("row", ROWS["wrong"], ids=lambda row: row["says"])
+def test_a_job_that_contradicts_itself_is_refused(row: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=row["says"]):
+        gang(**row["fields"])
+
+
+def test_workers_that_are_known_from_the_start() -> None:
+    known = [gang(**fields).fixed_workers for fields in ({}, {"initial_workers": 3})]
+    assert [*known, gang(min_workers=4).fixed_workers] == [None, 3, 4]
+
+
+def test_a_curve_is_linear_between_its_points_and_goes_from_0_to_1() -> None:
+    curve = TrainingCurve(((0.0, 2.0), (0.5, 0.0), (1.0, 1.0)))
+    assert [curve.at(share) for share, _ in ROWS["curve"]] == [value for _, value in ROWS["curve"]]
+    for points in ROWS["no_curve"]:
+        with pytest.raises(ValueError, match="points"):
+            TrainingCurve(tuple(map(tuple, points)))
+
+
+def test_an_exponential_curve_slows_down() -> None:
+    curve = TrainingCurve.exponential(2.0, 0.5, pace=4.0)
+    assert (curve.at(0.0), curve.at(1.0)) == (2.0, 0.5)
+    assert curve.at(0.0) - curve.at(0.1) > curve.at(0.5) - curve.at(0.6) > 0
+    with pytest.raises(ValueError, match="pace"):
+        TrainingCurve.exponential(1.0, 0.0, pace=0.0)
+
+
+def test_the_book_enters_and_strikes_jobs_and_rejects_what_never_fits() -> None:
+    book = JobBook(EmptyCluster(Site(("gpu",), (Machine("n", (4.0,)),))).fewest)
+    small, large = (gang(min_workers=3 + 2 * k, max_workers=9, index=k) for k in range(2))
+    plan = Plan()
+    told: Any = SimpleNamespace(arrived=[small, large], finished=())
+    assert book.update(told, plan) == [small]
+    assert plan.rejected == {1: NEVER_FITS}
+    assert (book.jobs, book.counts) == ({0: small}, {0: (3, 0)})
+    told = SimpleNamespace(arrived=(), finished=[small])
+    assert book.update(told, plan) == []
+    assert (book.jobs, book.counts) == ({}, {})
+
 
 SAYS_WORK = ("work", "source", "curve")
 CURVE = TrainingCurve(((0.0, 2.0), (1.0, 0.2)))
@@ -90,18 +154,6 @@ def test_what_says_the_work_is_refused_by_name(name: str, ask: Callable[[Any, st
             ask(job, name)
 
 
-def test_it_is_refused_of_jobs_of_an_instance_too() -> None:
-    """Their source has the epochs, chunks and mini-batches."""
-    instance = oasis.generate("testbed", jobs=4, seed=1)
-    policy = Reads()
-    oasis.simulate(instance, policy)
-    for job, seen in zip(instance.jobs_by_arrival(), policy.kept.values(), strict=True):
-        assert (seen.utility, seen.max_workers) == (job.utility, job.chunks)
-        with pytest.raises(PolicyError, match="source"):
-            _ = seen.source
-        assert not any(isinstance(value, oasis.Job) for value in slots_of(seen))
-
-
 def slots_of(job: PolicyJob) -> list[Any]:
     """Everything that the object holds, reached without its properties."""
     found = []
@@ -132,13 +184,8 @@ def test_whoever_declares_it_sees_the_job_as_it_is() -> None:
     assert [job.work for job in policy.kept.values()] == [40.0, 60.0, 80.0]
     assert policy.kept["a"].curve is CURVE
     assert "work 40" in repr(policy.kept["a"])
-
-
-def test_what_is_observed_of_training_does_not_depend_on_being_told() -> None:
-    runs = [
-        replay(workload(1.0), Reads(told), observation=Observation(5.0)) for told in (False, True)
-    ]
-    assert runs[0].jobs == runs[1].jobs
+    untold = replay(made, Reads(), observation=Observation(5.0))
+    assert untold.jobs == replay(made, Reads(told=True), observation=Observation(5.0)).jobs
 
 
 @pytest.mark.parametrize("told", [False, True])
@@ -156,6 +203,7 @@ def test_a_cluster_tells_nobody_else_either(told: bool) -> None:
             for name in SAYS_WORK:
                 with pytest.raises(PolicyError):
                     getattr(job, name)
+            assert not any(isinstance(value, oasis.Job) for value in slots_of(job))
 
 
 def test_every_policy_of_the_registry_runs_on_what_it_declares() -> None:
