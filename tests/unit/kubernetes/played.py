@@ -319,7 +319,7 @@ class Played:
         for uid, job in self.reconciler.statuses.items():  # as `ClusterWriter` writes them
             if uid in self.jobs:
                 self.jobs[uid] = {**self.jobs[uid], "status": dict(job.status)}
-            if uid in self.batch:
+            if uid in self.batch and job.written != job.status:
                 notes = self.batch[uid]["metadata"]["annotations"]
                 notes[names.STATUS] = json.dumps(job.status)
             if uid in self.jobs.keys() | self.batch.keys():

@@ -1,5 +1,5 @@
-"""Scenarios of `scenarios.yaml`, played in memory: what owners, nodes and the API server do, and
-what becomes of the jobs. The head of that file says how they are written."""
+"""Scenarios of `scenarios.yaml` and `kueue.yaml`, played in memory: what owners, nodes and the API
+server do, and what becomes of the jobs. The heads of these files say how they are written."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from experiments.evaluation.policies import POLICIES
 from oasis.kubernetes import names
 from oasis.kubernetes.acting import Delete, action_word
 from oasis.kubernetes.objects.quantities import requests_of
+from tests.unit.kubernetes.kueue import Queued
 from tests.unit.kubernetes.played import (
     GPU,
     LOOKAHEAD,
@@ -40,7 +41,8 @@ from tests.unit.kubernetes.played import (
 )
 from tests.unit.kubernetes.test_existing_jobs import batch_job, jobset
 
-SCENARIOS = yaml.safe_load(Path(__file__).with_name("scenarios.yaml").read_text(encoding="utf-8"))
+FILES = [Path(__file__).with_name(name) for name in ("scenarios.yaml", "kueue.yaml")]
+SCENARIOS = [each for file in FILES for each in yaml.safe_load(file.read_text(encoding="utf-8"))]
 VARIANTS = [
     pytest.param(each, name, restarts, id=f"{each['name']}-{name}{'-restarts' * restarts}")
     for each in SCENARIOS
@@ -336,6 +338,38 @@ class Scenario(Played):
         return found
 
 
+class Beside(Queued, Scenario):
+    """A scenario beside Kueue."""
+
+    def patch(self, objects: dict[str, Any]) -> None:
+        for change in objects.values():
+            notes = {getattr(names, key): text for key, text in change.pop("notes", {}).items()}
+            template = {"template": {"metadata": {"annotations": notes}}}
+            change["spec"] = {**change.get("spec", {}), **template}
+        super().patch(objects)
+        self.kueue()
+
+    def queue_all(self, jobs: dict[str, Any]) -> None:
+        self.uids |= {name: name for name in jobs}
+        for name, given in jobs.items():
+            self.queue_job(name, **given)
+
+    def change_works(self, works: dict[str, Any]) -> None:
+        for name, change in works.items():
+            self.change_work(name, dict(change))
+
+    def change_quota(self, change: dict[str, Any]) -> None:
+        self.quota |= change
+        self.kueue()
+
+    def holds(self, name: str, key: str, wanted: Any) -> bool:
+        if name == "kueue":
+            return bool(self.wrote == wanted)
+        if key in self.work.get(name, {}):
+            return bool(self.work[name][key] == wanted)
+        return super().holds(name, key, wanted)
+
+
 def says(found: tuple[str, str, str] | None, wanted: str | None) -> bool:
     """Whether a condition is as a scenario says it."""
     if found is None or wanted is None:
@@ -382,11 +416,19 @@ WORDS = {
     "classes": lambda made, found: setattr(made, "classes", found),
     "windows": Scenario.declare,
     "delete": lambda made, name: made.delete(made.uids[name]),
+    "policy": lambda made, name: setattr(made, "policy", policy(name)),
+    "queue": Beside.queue_all,
+    "workload": Beside.change_works,
+    "kueue": Beside.change_quota,
+    "finish": lambda made, name: made.change_work(
+        name, {"conditions": [("Finished", True, "Succeeded")]}
+    ),
 }
 
 
 def play(name: str, given: dict[str, Any], log: Any, *, restarts: bool) -> Scenario:
-    made = Scenario(name, given, log)
+    beside = {"gpus": given["kueue"]} if "kueue" in given else {}
+    made = (Beside if beside else Scenario)(name, given, log, **beside)
     for step in given["steps"]:
         ((word, value),) = step.items()
         if word != "maybe" or restarts:
