@@ -222,8 +222,7 @@ def test_which_workloads_are_ours() -> None:
     assert (kind, item["metadata"]["uid"]) == (WORKLOAD, "gated")
     ray = seen["workloads"][0]
     ray["metadata"]["ownerReferences"] = [{"kind": "RayJob", "uid": "r"}]
-    notes = ray["spec"]["podSets"][0]["template"]["metadata"]["annotations"]
-    notes |= {names.MINIMUM: "1", names.MAXIMUM: "2"}
+    ray["metadata"]["annotations"] |= {names.MINIMUM: "1", names.MAXIMUM: "2"}
     ((_, item),) = job_items({**seen, "jobs": [], "workloads": [ray]})
     with pytest.raises(InstanceError, match="expected none: a RayJob cannot be resized"):
         parse(item, WORKLOAD, CLOCK, DEFAULT_RESOURCES)
