@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from kubernetes.config import new_client_from_config_dict
 from kubernetes.dynamic import DynamicClient
 from kubernetes.dynamic.exceptions import ConflictError, NotFoundError, ResourceNotFoundError
 
+from oasis.kubernetes.api.connection import Connection
 from tests.kubernetes.controlplane.waiting import until
 
 _TOKEN_SECONDS = 24 * 3600
@@ -122,11 +123,19 @@ def service_account(
             continue  # it is there already
     apply(client, manifests)
     accounts = client.resources.get(api_version="v1", kind="ServiceAccount")
-    request = {
-        "apiVersion": "authentication.k8s.io/v1",
-        "kind": "TokenRequest",
-        "spec": {"expirationSeconds": _TOKEN_SECONDS},
-    }
-    answer = accounts.token.create(body=request, name=name, namespace=namespace)
+    answer = accounts.token.create(body=_token_request(), name=name, namespace=namespace)
     username = f"system:serviceaccount:{namespace}:{name}"
     return Account(username, answer.status.token, admin.url, admin.authority, admin.directory)
+
+
+def pod_token(connection: Connection, meta: Mapping[str, Any], account: str = "default") -> str:
+    """The token that a kubelet puts into a pod: it is good as long as the pod is there."""
+    bound = {"apiVersion": "v1", "kind": "Pod", "name": meta["name"], "uid": meta["uid"]}
+    path = f"/api/v1/namespaces/{meta['namespace']}/serviceaccounts/{account}/token"
+    found = connection.request("POST", path, body=_token_request(boundObjectRef=bound))
+    return str(found["status"]["token"])
+
+
+def _token_request(**spec: Any) -> dict[str, Any]:
+    head = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest"}
+    return {**head, "spec": {"expirationSeconds": _TOKEN_SECONDS, **spec}}

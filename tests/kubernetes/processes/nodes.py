@@ -22,6 +22,7 @@ from oasis.kubernetes.api.connection import RETRIED, ApiError, Connection, LostA
 from oasis.kubernetes.api.resources import LEASES, NODES, PODS, Objects, ResourceKind
 from oasis.kubernetes.api.watching import Watcher
 from tests.background import beside
+from tests.kubernetes.controlplane.access import pod_token
 from tests.kubernetes.controlplane.guardian import Guardian
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.processes.container import Container
@@ -216,19 +217,9 @@ class ProcessNodes:
         """Namespace, authority, and a token that is good as long as its pod is there."""
         meta = run.pod["metadata"]
         name = run.pod["spec"].get("serviceAccountName") or "default"
-        bound = {"apiVersion": "v1", "kind": "Pod", "name": meta["name"], "uid": meta["uid"]}
-        answer = self._objects.connection.request(
-            "POST",
-            f"/api/v1/namespaces/{meta['namespace']}/serviceaccounts/{name}/token",
-            body={
-                "apiVersion": "authentication.k8s.io/v1",
-                "kind": "TokenRequest",
-                "spec": {"expirationSeconds": 7200, "boundObjectRef": bound},
-            },
-        )
         account = home / "account"
         account.mkdir(exist_ok=True)
-        (account / "token").write_text(answer["status"]["token"])
+        (account / "token").write_text(pod_token(self._objects.connection, meta, name))
         (account / "namespace").write_text(meta["namespace"])
         (account / "ca.crt").write_text(self._plane.admin.authority.read_text())
 
