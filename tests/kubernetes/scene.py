@@ -11,7 +11,7 @@ from typing import Any
 
 import oasis
 from oasis.kubernetes.api.connection import Connection, RetryParams
-from oasis.kubernetes.api.resources import CLASSES, OASIS_JOBS, PODS, WINDOWS, Objects
+from oasis.kubernetes.api.resources import OASIS_JOBS, PODS, Objects
 from oasis.kubernetes.cluster.pods import by_job
 from oasis.kubernetes.control.controller import Controller
 from oasis.kubernetes.control.settings import ControllerSettings
@@ -19,9 +19,8 @@ from oasis.kubernetes.names import FIELD_MANAGER, HOSTNAME, PLURAL
 from oasis.kubernetes.objects.manifests import own, shared
 from oasis.kubernetes.objects.oasis_job import SlotClock
 from tests.background import beside
-from tests.kubernetes.controlplane.access import Account, apply
+from tests.kubernetes.controlplane.access import Account
 from tests.kubernetes.controlplane.plane import ControlPlane
-from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.faults import FaultPlan, let_meet
 from tests.kubernetes.instance_objects import job_object, node_objects
 
@@ -46,18 +45,9 @@ class Scene:
     def __init__(self, plane: ControlPlane, namespace: str, clock: SlotClock) -> None:
         self.plane, self.namespace, self.clock = plane, namespace, clock
         kinds = [made for made in shared() if made["kind"] == "CustomResourceDefinition"]
-        apply(plane.client, kinds)
+        plane.define(kinds)
         self.account: Account = plane.service_account(FIELD_MANAGER, SYSTEM, rights())
-        self.admin = Objects(Connection.open(str(plane.admin.kubeconfig())))
-        until(self._served, "our kinds are served", 30.0)
-
-    def _served(self) -> bool:
-        try:
-            for kind in (OASIS_JOBS, CLASSES, WINDOWS):
-                self.admin.list_all(kind)
-        except oasis.OasisError:
-            return False
-        return True
+        self.admin = plane.objects
 
     def settings(self, **more: Any) -> ControllerSettings:
         """Those of the controllers here."""

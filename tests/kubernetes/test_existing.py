@@ -15,7 +15,6 @@ from oasis.kubernetes.api.resources import EVENTS, PODS
 from oasis.kubernetes.objects.existing import JOB, JOBSET, TRAINJOB, ExistingKind
 from tests.kubernetes.adapter import call, rigid, scene_of, wait_phases
 from tests.kubernetes.cluster import GATE, Cluster
-from tests.kubernetes.controlplane.access import apply
 from tests.kubernetes.controlplane.audit import denied
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.existing import (
@@ -193,7 +192,7 @@ def test_it_is_started_paused_resumed_and_ends(
     kind: ExistingKind, spec: Any, notes: dict[str, str], cluster: Cluster
 ) -> None:
     scene = scene_of(cluster)
-    apply(cluster.plane.client, [runtime(4, "20s")])
+    cluster.plane.apply([runtime(4, "20s")])
     begin = cluster.plane.audit_position()
 
     def is_suspended() -> bool:

@@ -14,13 +14,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from oasis.kubernetes.api.connection import Connection
 from oasis.kubernetes.api.resources import PODS, Objects
 from oasis.kubernetes.control.checkpoint import Checkpoint
 from oasis.kubernetes.names import JOB_UID, NODE_ROLE
 from oasis.version import __version__
 from tests.kubernetes.cluster import room
-from tests.kubernetes.controlplane.access import apply
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.scene import SYSTEM
@@ -56,10 +54,9 @@ def shell(plane: ControlPlane, words: Path, tmp_path: Path) -> Shell:
 @pytest.fixture
 def nothing_is_left(plane: ControlPlane) -> Iterator[None]:
     """After the test there is what was there before, of whatever kind."""
-    admin = Objects(Connection.open(str(plane.admin.kubeconfig())))
-    before = there(admin)
+    before = there(plane.objects)
     yield
-    until(lambda: there(admin) == before, f"nothing is left of {there(admin) - before}", 20.0)
+    until(lambda: there(plane.objects) == before, "nothing is left", 20.0)
 
 
 def there(admin: Objects) -> set[str]:
@@ -109,9 +106,9 @@ def test_a_version_before_is_upgraded_and_uninstalled(
     plane: ControlPlane, shell: Shell, words: Path, tmp_path: Path
 ) -> None:
     """A job that ran under the former version keeps its pods, whatever the checkpoint was."""
-    admin = Objects(Connection.open(str(plane.admin.kubeconfig())))
+    admin = plane.objects
     with lzma.open(BEFORE, "rt") as text:
-        apply(plane.client, yaml.safe_load_all(text))
+        plane.apply(yaml.safe_load_all(text))
     shell("kubectl wait --for condition=established crd/oasisjobs.oasis-scheduler.io")
     shell("kubectl create -f -", given=JOB)
     shell(f"{INSTALL} --argument=--slot-seconds=2 | kubectl apply -f -")

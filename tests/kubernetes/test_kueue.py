@@ -37,7 +37,6 @@ from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
 from oasis.kubernetes.objects.workload import GATED_BY, LOCAL_QUEUES, WORKLOADS, kept, said
 from tests.kubernetes.adapter import scene_with
 from tests.kubernetes.cluster import GPU, Cluster
-from tests.kubernetes.controlplane.access import apply
 from tests.kubernetes.controlplane.audit import denied
 from tests.kubernetes.controlplane.kueue import Kueue
 from tests.kubernetes.controlplane.waiting import until
@@ -60,7 +59,7 @@ def scene(cluster: Cluster, kueue: Kueue) -> Scene:
     queues = Path(__file__).with_name("queues.yaml").read_text(encoding="utf-8")
     policies = (CHART / "kueue.yaml").read_text(encoding="utf-8")
     for text in (queues.replace("$NAMESPACE", found.namespace), policies):
-        apply(cluster.plane.client, yaml.safe_load_all(text))
+        cluster.plane.apply(yaml.safe_load_all(text))
 
     def is_gated() -> bool:
         path, body = JOB.where.path(found.namespace), body_of(found, JOB, "try", 1, 1, 1.0)
@@ -256,9 +255,7 @@ def test_the_plan_follows_quota_that_is_borrowed_and_reclaimed(scene: Scene) -> 
         submit(scene, "a4", 1, 8)
         until(lambda: "phase" in status(scene, "a4"), "it is read")
         assert workloads(scene)["a4"]["spec"]["queueName"] == "oasis", "it is not even tried"
-        jobs = scene.plane.client.resources.get(api_version="batch/v1", kind="Job")
-        gone = {"propagationPolicy": "Background"}
-        jobs.delete(name="b1", namespace=scene.namespace, body=gone)
+        scene.plane.kubectl("delete", "job", "b1", f"--namespace={scene.namespace}")
         until(lambda: sum(len(running(scene, n)) for n in mine) == 8, "they have it again")
 
 
@@ -352,7 +349,7 @@ def test_a_train_job_has_the_nodes_of_its_runtime(scene: Scene) -> None:
     template["metadata"]["annotations"] |= notes
     template["spec"]["containers"][0]["resources"] = {"limits": {GPU: "1"}}  # as there is quota for
     made["metadata"]["name"] = "queued"
-    apply(scene.plane.client, [made])
+    scene.plane.apply([made])
     meta = {"name": "train", "namespace": scene.namespace, "labels": {names.QUEUE: "oasis"}}
     body = {"apiVersion": TRAINJOB.api_version, "kind": "TrainJob", "metadata": meta}
     begin = scene.plane.audit_position()

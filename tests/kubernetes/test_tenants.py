@@ -30,7 +30,7 @@ from oasis.kubernetes.objects.existing import JOB, JOBSET, TRAINJOB, ExistingKin
 from oasis.kubernetes.objects.manifests import shared
 from tests.kubernetes.adapter import rigid, scene_of
 from tests.kubernetes.cluster import Cluster, pod, report_rights
-from tests.kubernetes.controlplane.access import Account, apply, binding, pod_token
+from tests.kubernetes.controlplane.access import Account, binding
 from tests.kubernetes.controlplane.audit import denied, granted, verbs
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.controlplane.waiting import until
@@ -57,16 +57,13 @@ def utility_class(name: str, **spec: Any) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def installed(shared_plane: ControlPlane) -> Iterator[Objects]:
     """Install the objects for tenants, and remove them: the other tests know no policies."""
-    apply(shared_plane.client, shared())
-    admin = Objects(Connection.open(str(shared_plane.admin.kubeconfig())))
-    yield admin
+    shared_plane.apply(shared())
+    yield shared_plane.objects
     remove(shared_plane, [made for made in shared() if made["kind"] != "CustomResourceDefinition"])
 
 
 def remove(plane: ControlPlane, manifests: list[dict[str, Any]]) -> None:
-    for body in manifests:
-        kind = plane.client.resources.get(api_version=body["apiVersion"], kind=body["kind"])
-        kind.delete(name=body["metadata"]["name"])
+    plane.kubectl("delete", "-f", "-", given=yaml.safe_dump_all(manifests))
 
 
 @pytest.fixture
@@ -97,12 +94,11 @@ def answer(account: Account, method: str, path: str, body: Any, merge: bool = Tr
     return ""
 
 
-def within(pod: dict[str, Any], account: Account, admin: Objects) -> Account:
+def within(plane: ControlPlane, pod: str, space: str, account: Account) -> Account:
     """The account as it is known from within a pod: with the token that a kubelet puts there."""
-    meta = pod["metadata"]
-    name = account.username.rpartition(":")[2]
-    token = pod_token(admin.connection, meta, name)
-    return replace(account, username=f"{account.username}:{meta['name']}", token=token)
+    meta = (plane.objects.get(PODS, pod, space) or {})["metadata"]
+    token = plane.token(account.username.rpartition(":")[2], space, meta)
+    return replace(account, username=f"{account.username}:{pod}", token=token)
 
 
 def check(said: str, wanted: str | None, row: Any) -> None:
@@ -141,15 +137,14 @@ def test_pods_are_marked_by_the_controller_and_report_by_themselves(
     scene: Scene, cluster: Cluster, installed: Objects
 ) -> None:
     mine, space, admin = tenant(cluster), cluster.namespace, cluster.plane.admin
-    apply(cluster.plane.client, report_rights(space, "a-edit"))
+    cluster.plane.apply(report_rights(space, "a-edit"))
     gated, other = pod("one", 1, labels={names.JOB_UID: "u"}), pod("two", 1)
     gated["spec"]["schedulingGates"] = [{"name": names.GATE}]
     for each in (gated, other):
         each["spec"]["serviceAccountName"] = "a-edit"
     cluster.create(gated, other)
     one, first = PODS.path(space, "one"), ROWS["marks"][0]
-    there = {name: installed.get(PODS, name, space) or {} for name in ("one", "two")}
-    itself, second = (within(there[name], mine, installed) for name in ("one", "two"))
+    itself, second = (within(cluster.plane, each, space, mine) for each in ("one", "two"))
     by = {"tenant": mine, "admin": admin, "itself": itself, "other": second}
 
     def marking(row: dict[str, Any]) -> str:
@@ -169,7 +164,7 @@ def test_pods_are_marked_by_the_controller_and_report_by_themselves(
 def labelled(installed: Objects, shared_plane: ControlPlane) -> Iterator[None]:
     """The policies with which a label is enough; the other tests know none."""
     made = list(yaml.safe_load_all((CHART / "labelled.yaml").read_text(encoding="utf-8")))
-    apply(shared_plane.client, made)
+    shared_plane.apply(made)
     yield
     remove(shared_plane, made)
 
@@ -185,7 +180,7 @@ def test_a_label_is_enough_under_a_class_that_says_the_rest(
     installed.apply(CLASSES, utility_class("small", maximum=100, default=True, **said))
     if kind is not JOB:
         request.getfixturevalue("owners")
-        apply(scene.plane.client, [runtime(2, "3s")])
+        scene.plane.apply([runtime(2, "3s")])
     bare = template("3s")
     del bare["spec"]["schedulingGates"]
     pods = {"parallelism": 2, "completions": 2, "template": bare}
@@ -214,7 +209,7 @@ def test_rights_in_some_namespaces_are_enough_for_them(
             stack.callback(other.clear)
         spaces, last = (cluster.namespace, others[0].namespace), others[1].namespace
         scene.account = plane.service_account(FIELD_MANAGER, system, ())
-        apply(plane.client, rights(system, spaces))
+        plane.apply(rights(system, spaces))
         begin = plane.audit_position()
         made = rigid(scene, "job", 2, 1.0)
         with scene.controller(FIFO, namespace=system, watched=None, namespaced=spaces):

@@ -14,7 +14,6 @@ from oasis.kubernetes.api.resources import EVENTS
 from oasis.kubernetes.names import BANDWIDTH, KIND, NODE_ROLE
 from tests.kubernetes.adapter import elastic
 from tests.kubernetes.cluster import GPU, report_rights
-from tests.kubernetes.controlplane.access import apply
 from tests.kubernetes.processes.nodes import ProcessNodes
 from tests.kubernetes.scene import Scene
 from tests.kubernetes.trainings import regression
@@ -92,7 +91,7 @@ def regression_weights(steps: int, rate: float = regression.RATE) -> np.ndarray[
 
 def add_machines(scene: Scene, nodes: ProcessNodes, *gpus: int) -> None:
     """Add nodes with these GPUs, and one for parameter servers; pods may report."""
-    apply(scene.plane.client, report_rights(scene.namespace))
+    scene.plane.apply(report_rights(scene.namespace))
     for k, count in enumerate(gpus):
         nodes.add(f"gpu-{k}", {**ROOM, GPU: str(count)}, {NODE_ROLE: "worker"})
     nodes.add("cpu-0", ROOM, {NODE_ROLE: "ps"})

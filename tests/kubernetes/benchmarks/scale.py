@@ -37,8 +37,8 @@ from tests.kubernetes.benchmarks.processor import (
     within,
 )
 from tests.kubernetes.cluster import GPU, Cluster
-from tests.kubernetes.controlplane.components import MACHINES, MACHINES_ANNOTATION, Timing
-from tests.kubernetes.controlplane.plane import ControlPlane, control_plane
+from tests.kubernetes.controlplane.nodes import MACHINES, MACHINES_ANNOTATION
+from tests.kubernetes.controlplane.plane import ControlPlane, Timing, control_plane
 from tests.kubernetes.controlplane.waiting import free_ports, until
 from tests.kubernetes.demo import metrics_of
 from tests.kubernetes.scene import Scene
@@ -177,7 +177,7 @@ def deleted_all(plane: ControlPlane, scene: Scene, start: int, scale: Scale) -> 
 
 def events(plane: ControlPlane, user: str, start: int) -> Iterator[dict[str, Any]]:
     """Finished requests of one user."""
-    with plane.components.audit_log.open("rb") as lines:
+    with plane.audit_log.open("rb") as lines:
         lines.seek(start)
         for line in lines:
             if line.endswith(b"\n"):

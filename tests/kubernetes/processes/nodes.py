@@ -18,11 +18,10 @@ from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any
 
-from oasis.kubernetes.api.connection import RETRIED, ApiError, Connection, LostAnswerError
-from oasis.kubernetes.api.resources import LEASES, NODES, PODS, Objects, ResourceKind
+from oasis.kubernetes.api.connection import RETRIED, ApiError, LostAnswerError
+from oasis.kubernetes.api.resources import LEASES, NODES, PODS, ResourceKind
 from oasis.kubernetes.api.watching import Watcher
 from tests.background import beside
-from tests.kubernetes.controlplane.access import pod_token
 from tests.kubernetes.controlplane.guardian import Guardian
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.processes.container import Container
@@ -44,7 +43,7 @@ class ProcessNodes:
     # `directory` outlives the pods, but not the block; `guardian` ends what is started by it.
     def __init__(self, plane: ControlPlane) -> None:
         self._plane = plane
-        self._objects = Objects(Connection.open(str(plane.admin.kubeconfig())))
+        self._objects = plane.objects
         self.directory = Path(tempfile.mkdtemp(prefix="oasis-processes-"))
         self._env = {"PATH": os.environ["PATH"], "HOME": str(self.directory)}
         self._names: list[str] = []
@@ -217,9 +216,10 @@ class ProcessNodes:
         """Namespace, authority, and a token that is good as long as its pod is there."""
         meta = run.pod["metadata"]
         name = run.pod["spec"].get("serviceAccountName") or "default"
+        token = self._plane.token(name, meta["namespace"], meta)
         account = home / "account"
         account.mkdir(exist_ok=True)
-        (account / "token").write_text(pod_token(self._objects.connection, meta, name))
+        (account / "token").write_text(token)
         (account / "namespace").write_text(meta["namespace"])
         (account / "ca.crt").write_text(self._plane.admin.authority.read_text())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import json
 import os
 import re
 import shlex
@@ -135,13 +136,12 @@ def carry_out(command: Command, directory: Path, environment: Mapping[str, str])
 @contextmanager
 def container(plane: ControlPlane, words: Path, log: Path) -> Iterator[None]:
     """Run the container of the Deployment with its service account, as a kubelet does."""
-    kind = plane.client.resources.get(api_version="apps/v1", kind="Deployment")
-    found = kind.get(name=FIELD_MANAGER, namespace=SYSTEM).to_dict()
+    shown = plane.kubectl("get", "deployment", FIELD_MANAGER, f"--namespace={SYSTEM}", "-ojson")
     (port,) = free_ports(1)
     account = plane.service_account(FIELD_MANAGER, SYSTEM)
     arguments = [
         argument.replace("$(POD_NAMESPACE)", SYSTEM)
-        for argument in found["spec"]["template"]["spec"]["containers"][0]["args"]
+        for argument in json.loads(shown)["spec"]["template"]["spec"]["containers"][0]["args"]
     ]
     own = ["--metrics-port", str(port), "--kubeconfig", str(account.kubeconfig())]
     with log.open("w") as lines:
