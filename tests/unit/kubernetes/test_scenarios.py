@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from copy import deepcopy
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -43,6 +44,7 @@ from tests.unit.kubernetes.test_existing_jobs import batch_job, jobset
 
 FILES = [Path(__file__).with_name(name) for name in ("scenarios.yaml", "kueue.yaml")]
 SCENARIOS = [each for file in FILES for each in yaml.safe_load(file.read_text(encoding="utf-8"))]
+LONG = 30.0  # seconds, which no test takes
 VARIANTS = [
     pytest.param(each, name, restarts, id=f"{each['name']}-{name}{'-restarts' * restarts}")
     for each in SCENARIOS
@@ -74,6 +76,8 @@ class Scenario(Played):
         self.isolated: set[str] = set()  # jobs that others could not reach when they began
         self.bad: list[str] = []  # names of jobs with which the policy fails
         self.is_broken = False  # whether the policy fails, whatever jobs there are
+        self.is_asked, self.may_go, self.ended = Event(), Event(), Event()  # of a plan in a thread
+        self.may_go.set()
         self.history: list[list[str]] = []  # pods in each slot
         # By job: how often a pod of it was asked for, also in a dry run, and what was told on it.
         self.tried, self.events = Counter[str](), Counter[str]()
@@ -82,7 +86,8 @@ class Scenario(Played):
         options = given.get("options", {})
         made = cluster_policy(name, options, lookahead=LOOKAHEAD, horizon=last, bounds=past)
         # Not all: a copy of such a policy decides with the original.
-        fails = any({"fails with", "policy fails"} & step.keys() for step in given["steps"])
+        words = {"fails with", "policy fails", "begin slowly"}
+        fails = any(words & step.keys() for step in given["steps"])
         super().__init__(failing(made, self.has_bad) if fails else made, **settings)
         self.opens = lambda pod: self.has_isolation(job_of(pod))
         if "nodes" in given:
@@ -98,6 +103,8 @@ class Scenario(Played):
         return True
 
     def has_bad(self, view: Any) -> bool:
+        self.is_asked.set()
+        assert self.may_go.wait(LONG)
         bad = {f"ns/{name}" for name in self.bad}
         return self.is_broken or any(job.id in bad for job in view.jobs())
 
@@ -129,6 +136,28 @@ class Scenario(Played):
         for uid, status in self.reconciler.statuses.items():
             self.events[uid] += len(status.news)
             status.news.clear()
+
+    def begin_slowly(self, _: None) -> None:
+        """Begin a slot whose plan takes until the policy is to `decide`."""
+        for event in (self.is_asked, self.may_go, self.ended):
+            event.clear()
+        self.slot += 1
+        assert not self.is_planned()
+        assert self.is_asked.wait(LONG)
+
+    def decide(self, _: None) -> None:
+        self.may_go.set()
+        assert self.ended.wait(LONG)
+        assert self.is_planned()
+        self.settle()
+
+    def begin_at_once(self, _: None) -> None:
+        self.slot += 1
+        assert self.is_planned()
+        self.settle()
+
+    def is_planned(self) -> bool:
+        return self.reconciler.plan_if_due(self.now(), self.seen, 0.0, self.ended.set)
 
     def start_again(self, word: str | dict[str, Any]) -> None:
         """What `maybe` happens: it is a step of its own, by its word if nothing is to be said."""
@@ -163,11 +192,17 @@ class Scenario(Played):
             self.uids[uid] = self.submit_batch(made, float(given["slots"]))
 
     def patch(self, objects: dict[str, Any]) -> None:
-        """What owners, or other controllers, write on Jobs of the cluster."""
-        for uid, change in objects.items():
-            notes, meta = change.pop("notes", {}), {"labels": change.pop("labels", {})}
-            meta["annotations"] = {getattr(names, key): value for key, value in notes.items()}
-            self.batch[uid] = merged(self.batch[uid], {**change, "metadata": meta})
+        """What owners, or other controllers, write on jobs."""
+        for name, change in objects.items():
+            uid, notes, labels = self.uids[name], change.pop("notes", {}), change.pop("labels", {})
+            notes = {getattr(names, key): value for key, value in notes.items()}
+            change["metadata"] = {
+                "labels": labels,
+                "annotations": notes,
+                **change.get("metadata", {}),
+            }
+            there = self.batch if uid in self.batch else self.jobs
+            there[uid] = merged(there[uid], change)
             if "suspend" in change.get("spec", {}):
                 self._follow_batch(uid)
 
@@ -420,6 +455,9 @@ WORDS = {
     "queue": Beside.queue_all,
     "workload": Beside.change_works,
     "kueue": Beside.change_quota,
+    "begin slowly": Scenario.begin_slowly,
+    "begin at once": Scenario.begin_at_once,
+    "decide": Scenario.decide,
     "finish": lambda made, name: made.change_work(
         name, {"conditions": [("Finished", True, "Succeeded")]}
     ),
