@@ -62,13 +62,17 @@ class Scene:
         }
         return ControllerSettings(**(given | more))
 
-    def add_nodes(self, cluster: oasis.Cluster, more: Mapping[str, str] | None = None) -> None:
-        """The servers of `cluster` as nodes, with `more` labels; waits until they are ready."""
-        nodes = node_objects(cluster)
-        for node in nodes:
-            labels = {**node["metadata"]["labels"], **(more or {})}
-            self.plane.nodes.add(node["metadata"]["name"], node["status"]["allocatable"], labels)
-        self.plane.nodes.wait_ready(*(node["metadata"]["labels"][HOSTNAME] for node in nodes))
+    def add_nodes(self, cluster: oasis.Cluster, pool: str = "") -> None:
+        """The servers of `cluster` as nodes, perhaps of a pool; waits until they are ready."""
+        names = []
+        for node in node_objects(cluster):
+            name, labels = node["metadata"]["name"], node["metadata"]["labels"]
+            if pool:
+                name = f"{pool}-{name}"
+                labels |= {HOSTNAME: name, "pool": pool}
+            self.plane.nodes.add(name, node["status"]["allocatable"], labels)
+            names.append(name)
+        self.plane.nodes.wait_ready(*names)
 
     def job(self, job: oasis.Job, slot_seconds: float, **spec: Any) -> dict[str, Any]:
         """The object of a job of an instance."""
@@ -130,12 +134,3 @@ class Scene:
         jobs, _ = self.admin.list_all(OASIS_JOBS, self.namespace)
         pods = self.admin.list_all(PODS, self.namespace)[0]
         return by_job({PLURAL: jobs, "pods": pods})
-
-
-def drive(scene: Scene, instance: oasis.Instance, until_slot: int, first: int = 0) -> None:
-    """Submit the jobs of `instance`, from the `first` on, in the slots before their arrival."""
-    for job in instance.jobs_by_arrival()[first:]:
-        at = scene.clock.begin(job.arrival) - 0.5 * scene.clock.slot_seconds
-        time.sleep(max(0.0, at - time.time()))
-        scene.submit(scene.job(job, instance.slot_seconds))
-    time.sleep(max(0.0, scene.clock.begin(until_slot) - time.time()))

@@ -26,12 +26,13 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def test_line_that_a_killed_server_left_unfinished_is_left_out(tmp_path):
     whole = (
-        '{"kind":"Event","user":{"username":"u"},"verb":"get","requestURI":"/api?x=1",'
+        '{"kind":"Event","user":{"username":"u"},"verb":"get","requestURI":"/api",'
+        '"requestReceivedTimestamp":"2031-01-01T00:00:00.000000Z",'
         '"annotations":{"authorization.k8s.io/decision":"allow"}}\n'
     )
     log = tmp_path / "audit.log"
     log.write_text(whole + whole[:30] + whole + whole[:50])
-    assert [request.path for request in read_audit(log, "u")] == ["/api"] * 2
+    assert [request.uri for request in read_audit(log, "u")] == ["/api"] * 2
     log.write_text("{broken\n")
     with pytest.raises(ValueError, match="Expecting"):
         read_audit(log, "u")

@@ -9,20 +9,17 @@ from typing import Any
 
 import pytest
 
-from baselines import FIFO
 from oasis.kubernetes import names
 from oasis.kubernetes.api.connection import ApiError
 from oasis.kubernetes.api.resources import WINDOWS, Objects
 from oasis.kubernetes.api.watching import ObjectStore
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.control.windows import Windows
-from oasis.kubernetes.objects.conditions import IN_STATE
 from oasis.kubernetes.objects.existing import JOB, status_of
 from oasis.kubernetes.objects.schema import schema_of
 from oasis.kubernetes.objects.utility_class import with_defaults
 from oasis.model.errors import InstanceError
-from oasis.scheduling.job import PolicyJob
-from tests.unit.kubernetes.fake_api import FakeConnection, status_writer, writer
+from tests.unit.kubernetes.fake_api import FakeConnection, writer
 from tests.unit.kubernetes.played import (
     SLOT,
     Played,
@@ -32,41 +29,6 @@ from tests.unit.kubernetes.played import (
     window,
 )
 from tests.unit.kubernetes.test_existing_jobs import batch_job, read
-
-# -- words of policies -----------------------------------------------------------------------------
-
-
-class Moody(FIFO):
-    """A policy with other words than KOD2's."""
-
-    word: str | None = "scaled in"
-
-    def state_of(self, job: PolicyJob) -> str | None:
-        return self.word
-
-
-def test_any_policy_may_have_words_of_its_own() -> None:
-    made = Moody()
-    played = Played(lambda: made)
-    uid = played.submit(rigid("a", 2, 40))
-    told = []
-    for made.word in ("scaled in", "running", None):  # a phase, and no word at all
-        played.step()
-        told.append((played.said(uid, IN_STATE) or ("", "", ""))[1])
-    assert told == ["ScaledIn", "", ""]
-
-
-@pytest.mark.parametrize(
-    ("end", "given"),
-    [("given_up", ["why"]), ("ended", []), ("put_aside", ["Invalid", "Invalid", "why"])],
-)
-def test_it_goes_when_the_job_ends(end: str, given: list[str]) -> None:
-    made = status_writer("j")
-    made.in_state("starving", 0.0)
-    assert [reason for _, reason, _, _ in made.news] == ["Starving"]
-    getattr(made, end)(*given, 1.0)
-    assert IN_STATE not in {entry["type"] for entry in made.status.get("conditions") or ()}
-
 
 # -- annotations that make no sense ----------------------------------------------------------------
 

@@ -161,48 +161,6 @@ class OneGang(Played):
         raise KeyError((task, index))
 
 
-def test_a_gang_begins_with_indices_from_0_and_a_service() -> None:
-    played = OneGang()
-    played.hold(plan(a=2, b=1, p=1))
-    assert len(played.pods) == 4
-    (service,) = played.services
-    assert service["metadata"]["name"] == "bert"
-    assert service["metadata"]["ownerReferences"][0]["uid"] == played.uid
-    assert service["spec"] == {
-        "clusterIP": "None",
-        "selector": {names.JOB_UID: played.uid},
-        "publishNotReadyAddresses": True,
-        "ports": [{"name": "train", "port": 2222}],
-    }
-    assert (played.indices(), played.indices("ps")) == ({0: "a", 1: "a", 2: "b"}, {0: "p"})
-    assert played.read("worker", 2) == {
-        "OASIS_TASK": "worker",
-        "OASIS_INDEX": "2",
-        "OASIS_HOSTS": "bert-worker-0.bert,bert-worker-1.bert,bert-worker-2.bert",
-        "OASIS_PS_HOSTS": "bert-ps-0.bert",
-        "OASIS_PORT": "2222",
-    }
-
-
-@pytest.mark.parametrize(("index", "how"), [(0, "deleted"), (0, "failed"), (1, "failed")])
-def test_a_worker_0_that_is_gone_takes_the_others_with_it_and_another_comes_again(
-    index: int, how: str
-) -> None:
-    played = OneGang("torch")
-    played.hold(plan(a=2, b=1, p=1))
-    before = played.uids()
-    (gone,) = (n for n, p in played.pods.items() if p["metadata"]["uid"] == before["worker", index])
-    if how == "deleted":
-        del played.pods[gone]
-    else:
-        played.pods[gone]["status"]["phase"] = "Failed"
-    played.settle()
-    now = played.uids()
-    assert (now.keys(), played.indices()) == (before.keys(), {0: "a", 1: "a", 2: "b"})
-    anew = {key for key in now if now[key] != before[key]}
-    assert anew == ({("worker", index)} if index else now.keys())
-
-
 def random_plan(draw: random.Random) -> Allocation:
     workers = {n: draw.choice((0, 0, 1, 2, 3)) for n in "abc"}
     servers = draw.choice(({}, {"p": 1}, {"p": 1}, {"p": 1}, {"q": 1}, {"p": 2}))

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import product
-from typing import Any
 
-import pytest
-
-import oasis
 from baselines import FIFO
 from oasis.kubernetes.cluster.pods import by_job
 from oasis.kubernetes.control.meter import WorkMeter
 from oasis.kubernetes.objects.oasis_job import SlotClock
-from tests.kubernetes.demo import report
 from tests.unit.kubernetes.played import Played, job
 
 Event = tuple[
@@ -64,38 +59,3 @@ def test_a_start_up_is_measured_once_from_the_beginning_of_its_slot() -> None:
     made.restart()
     made.run(2)
     assert [made.measured(name) for name in measured] == [20.0, 1.0]
-
-
-CLOCK = SlotClock(slot_seconds=60.0, startup_seconds=15.0, epoch=1000.0)
-
-
-def test_the_demonstration_fails_where_the_cluster_differs_and_where_it_is_late(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    instance = oasis.generate("testbed", jobs=8, seed=1)
-    decisions = oasis.simulate(instance, FIFO()).decisions
-    done = {d.job_id: d.completion for d in decisions}
-    first = min((name for name in done if done[name] is not None), key=lambda name: done[name])
-    (other, *_) = (name for name in done if done[name] is None)
-    there, last = done[first], instance.horizon
-    assert there is not None
-    assert there + 2 < last
-    for change, code, said in (
-        ({}, 0, ""),
-        ({first: there + 1}, 0, ""),
-        ({other: last}, 0, ""),  # no slot of the horizon
-        (
-            {first: there + 2},
-            1,
-            f"{first} completed in slot {there + 2}: expected slot {there + 1}",
-        ),
-        ({other: last - 1}, 1, "1 jobs completed on one side only"),
-    ):
-        statuses: dict[str, dict[str, Any]] = {
-            name: {"phase": "Waiting"}
-            if slot is None
-            else {"phase": "Completed", "completionSlot": slot, "utility": 1.0}
-            for name, slot in {**done, **change}.items()
-        }
-        assert report(statuses, instance, "fifo", CLOCK, start_up=10.0) == code
-        assert said in "".join(capsys.readouterr())

@@ -71,7 +71,7 @@ class Scenario(Played):
         self.log = log
         self.uids: dict[str, str] = {}
         self.refused: dict[str, dict[str, Any]] = {}  # by name of the job, or "any"
-        self.marked: set[str] = set()
+        self.marked: dict[str, str] = {}  # uids of pods by name
         self.strays: list[str] = []  # Jobs of which a pod runs on a node that nobody planned
         self.isolated: set[str] = set()  # jobs that others could not reach when they began
         self.bad: list[str] = []  # names of jobs with which the policy fails
@@ -228,10 +228,12 @@ class Scenario(Played):
         self.binds = lambda pod, host: host not in closed
 
     def change_pods(self, given: dict[str, Any]) -> None:
-        """Pods of a job end, fail or report: its chief, the others, all, or one by its number."""
+        """Pods of a job end, fail or report: its chief, the others, all, or one."""
+        # That has a number, or a host name.
         uid, which = self.uids[given["of"]], given.get("which", "all")
         pods = [pod for _, pod in sorted(self.pods.items()) if job_of(pod) == uid]
-        chief = pods[which] if isinstance(which, int) else self.chief(uid)
+        hosts = {f"host {pod['spec'].get('hostname')}": pod for pod in pods}
+        chief = hosts.get(which) or (pods[which] if isinstance(which, int) else self.chief(uid))
         others = [pod for pod in pods if pod is not chief]
         chosen = {"others": others, "all": pods}.get(which, [chief])
         for pod in chosen:
@@ -259,6 +261,12 @@ class Scenario(Played):
         """A pod of others on n0, of three GPUs, has these marks of ours."""
         self.pods["copy"] = merged(foreign("copy", "n0", gpu="3"), {"metadata": meta})
 
+    def expose(self, given: dict[str, str]) -> None:
+        """A Service that another owner has."""
+        meta = {"name": given["name"], "namespace": "ns", "labels": {names.JOB_UID: given["of"]}}
+        meta["ownerReferences"] = [{"uid": given["of"]}]
+        self.services.append({"metadata": meta, "spec": {}})
+
     def orphan(self, name: str) -> None:
         """A job goes, and its pods stay."""
         uid = self.uids[name]
@@ -279,7 +287,7 @@ class Scenario(Played):
         )
 
     def mark(self, _: None) -> None:
-        self.marked = set(self.pods)
+        self.marked = {name: pod["metadata"]["uid"] for name, pod in self.pods.items()}
 
     def lose_pods(self, _: None) -> None:
         self.pods = {}
@@ -301,10 +309,12 @@ class Scenario(Played):
         if name == "windows":
             return self.told_on(key)
         on_n1 = any(pod["spec"].get("nodeName") == "n1" for pod in self.pods.values())
-        kept, anew = set(self.pods) == self.marked, "arrive once more" in self.log.text
+        kept, anew = self.pods.keys() == self.marked.keys(), "arrive once more" in self.log.text
         stuck, policies = len(self.stuck & self.pods.keys()), len(self.policies)
         found = {"kept": kept, "begun anew": anew, "number": len(self.pods), "on n1": on_n1}
         found["services"] = len(self.services)
+        uids = {pod["metadata"]["uid"] for pod in self.pods.values()}
+        found["made anew"] = len(uids - {*self.marked.values()})
         found["withdrawn at most"] = self.measured("oasis_gangs_withdrawn_total")
         return {**found, "of those that are stuck": stuck, "policies": policies}[key]
 
@@ -352,6 +362,7 @@ class Scenario(Played):
             "parallelism": lambda: self.batch[uid]["spec"]["parallelism"],
             "completions": lambda: self.batch[uid]["spec"].get("completions"),
             "read": lambda: self.read(pods, wanted),
+            "service": lambda: self.services[-1]["spec"],
             "told at": lambda: wanted if self.times(uid) == {at(wanted)} else None,
             "shown": lambda: _status_row(summary((None, self.jobs[uid])))[-1],
             "advised": lambda: explained((None, self.jobs[uid]))[0]["advice"],
@@ -448,6 +459,7 @@ WORDS = {
     "time": lambda made, part: setattr(made, "late", part * SLOT),
     "restart": lambda made, _: made.restart(),
     "refuse": lambda made, rules: setattr(made, "refused", rules or {}),
+    "service": Scenario.expose,
     "classes": lambda made, found: setattr(made, "classes", found),
     "windows": Scenario.declare,
     "delete": lambda made, name: made.delete(made.uids[name]),
