@@ -10,7 +10,6 @@ import yaml
 import oasis
 from experiments.evaluation.live import cluster_policy
 from oasis.kubernetes.objects.oasis_job import SlotClock
-from tests.kubernetes.adapter import call, wait_phases
 from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.scene import EXAMPLE, SYSTEM, Scene
@@ -25,19 +24,19 @@ def test_every_command_answers_on_a_cluster_at_work(cluster: Cluster, tmp_path: 
         scene.submit(jobs[name])
     mine = ("--namespace", cluster.namespace)
     dry = "run --policy fifo --slot-seconds 20 --controller-name rehearsal --dry-run --json"
-    planned = json.loads(call(scene, *dry.split(), *mine))
+    planned = json.loads(scene.call(*dry.split(), *mine))
     assert {action["action"] for action in planned["actions"]} == {"create"}
     assert scene.our_pods() == {}, "nothing was made"
 
     with scene.controller(cluster_policy("recourse", {}, lookahead=20)):
-        wait_phases(scene, {"j0": "Running"})
+        scene.wait({"j0": "Running"})
         until(scene.our_pods, "pods are there", 30.0)
         found = {
-            job["job"]: job for job in json.loads(call(scene, "status", *mine, "--json"))["jobs"]
+            job["job"]: job for job in json.loads(scene.call("status", *mine, "--json"))["jobs"]
         }
         assert found.keys() == {f"{cluster.namespace}/{name}" for name in ("j0", "j3", "j4")}
-        assert "3 jobs" in call(scene, "status", *mine)
-        plan = json.loads(call(scene, "plan", *mine, "--json", "--plot", str(tmp_path / "p.svg")))
+        assert "3 jobs" in scene.call("status", *mine)
+        plan = json.loads(scene.call("plan", *mine, "--json", "--plot", str(tmp_path / "p.svg")))
         assert plan["jobs"]
         assert (tmp_path / "p.svg").read_text().lstrip().startswith("<?xml")
 
@@ -45,19 +44,19 @@ def test_every_command_answers_on_a_cluster_at_work(cluster: Cluster, tmp_path: 
         made.write_text(yaml.safe_dump(jobs["j10"]))
         its = ("--system-namespace", SYSTEM, "--controller-name", cluster.namespace)
         asked = ("quote", str(made), *its)
-        quote = json.loads(call(scene, *asked, "--json"))
+        quote = json.loads(scene.call(*asked, "--json"))
         assert quote["decision"]["admitted"]
         assert quote["decision"]["completion"] is not None
-        assert "would be admitted" in call(scene, *asked)
+        assert "would be admitted" in scene.call(*asked)
         assert "j10" not in scene.phases(), "a quote makes nothing"
 
-        said = json.loads(call(scene, "explain", "j0", "-n", cluster.namespace, "--json"))
+        said = json.loads(scene.call("explain", "j0", "-n", cluster.namespace, "--json"))
         assert {entry["type"] for entry in said["explanation"]} >= {"Admitted", "Placed"}
-        assert "j0 is Running" in call(scene, "explain", "j0", "-n", cluster.namespace)
+        assert "j0 is Running" in scene.call("explain", "j0", "-n", cluster.namespace)
 
         out = tmp_path / "now.json"
         slots = ("--slot-seconds", "20", "--startup-seconds", "10", "--horizon", "20")
-        call(scene, "import", "-o", str(out), *mine, *slots)
+        scene.call("import", "-o", str(out), *mine, *slots)
     imported = oasis.read(out)
     assert {job.id.rpartition("/")[2] for job in imported.jobs} == {"j0", "j3", "j4"}
     assert imported.cluster.worker_ids == instance.cluster.worker_ids
@@ -84,9 +83,9 @@ def test_a_report_says_what_was_earned_and_what_could_have_been(
     mine = ("--namespace", cluster.namespace, *asked, "--policies", "fifo", "--gap", "inf")
     kept = tmp_path / "report.json"
     with scene.controller(cluster_policy("fifo", {}, lookahead=20)):
-        wait_phases(scene, {"short": "Completed", "longer": "Completed"})
+        scene.wait({"short": "Completed", "longer": "Completed"})
         statuses = scene.statuses()
-        found = json.loads(call(scene, "report", *mine, "-o", str(kept), "--json", code=3))
+        found = json.loads(scene.call("report", *mine, "-o", str(kept), "--json", code=3))
     earned = sum(status.get("utility", 0.0) for status in statuses.values())
     assert earned > 0
     (row,) = found["cluster"]["namespaces"].values()

@@ -20,34 +20,16 @@ from baselines import FIFO
 from oasis.kubernetes.api.connection import RetryParams
 from oasis.kubernetes.api.resources import LEASES, PODS
 from oasis.kubernetes.names import NODE_ROLE
-from tests.kubernetes.adapter import (
-    CLOCK,
-    ENDED,
-    delete_job,
-    elastic,
-    rigid,
-    running_workers,
-    scene_of,
-    wait_ended,
-    wait_phases,
-)
 from tests.kubernetes.cluster import Cluster, room
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.faults import FaultPlan
-from tests.kubernetes.scene import EXAMPLE, SYSTEM, Scene
+from tests.kubernetes.scene import CLOCK, EXAMPLE, SYSTEM, Scene, scene_of
 
 # -- a machine that is lost for good ---------------------------------------------------------------
 
 
-def running(scene: Scene) -> list[dict[str, Any]]:
-    """Our running pods that are not being deleted."""
-    pods = [pod for pods in scene.our_pods().values() for pod in pods.values()]
-    there = [pod for pod in pods if pod["status"]["phase"] == "Running"]
-    return [pod for pod in there if "deletionTimestamp" not in pod["metadata"]]
-
-
 def nodes_of(scene: Scene) -> set[str]:
-    return {pod["spec"]["nodeName"] for pod in running(scene)}
+    return {pod["spec"]["nodeName"] for pod in scene.running()}
 
 
 def counted(scene: Scene) -> float:
@@ -63,14 +45,14 @@ def test_a_machine_that_is_lost_for_good_takes_no_job_along(cluster: Cluster) ->
         nodes.add(name, room(2), {NODE_ROLE: "both"}, losable=name == "a-lost")
     nodes.wait_ready(*names)
     with scene.controller(FIFO):
-        scene.submit(rigid(scene, "job", workers=3, slots=1000, gracePeriodSeconds=1))
+        scene.submit(scene.rigid("job", workers=3, slots=1000, gracePeriodSeconds=1))
         begin = time.time()
-        until(lambda: running_workers(scene) == {"job": 3}, "it runs", 60.0)
+        until(lambda: scene.workers() == {"job": 3}, "it runs", 60.0)
         assert "a-lost" in nodes_of(scene)
         nodes.lose_machines()
         nodes.wait_lost("a-lost")
         elsewhere = {"n0", "n1", "n2"}
-        until(lambda: nodes_of(scene) <= elsewhere and len(running(scene)) == 3, "moved")
+        until(lambda: nodes_of(scene) <= elsewhere and len(scene.running()) == 3, "moved")
         before = counted(scene)
         until(lambda: counted(scene) > before, "it goes on with what it had", 60.0)
         there = [pod for pods in scene.our_pods().values() for pod in pods.values()]
@@ -80,7 +62,7 @@ def test_a_machine_that_is_lost_for_good_takes_no_job_along(cluster: Cluster) ->
         assert counted(scene) <= 3 * (time.time() - begin), "never more than what ran"
         nodes.declare_dead("a-lost")
         until(lambda: nodes_of(scene) <= elsewhere, "it stays elsewhere")
-        delete_job(scene, "job")
+        scene.delete("job")
         until(lambda: not scene.our_pods(), "nothing is left, of the lost machine neither", 120.0)
     nodes.find_machines()
     nodes.declare_dead("a-lost", is_dead=False)
@@ -96,7 +78,7 @@ PHASES = {name: "Rejected" if name == "d" else "Completed" for name in JOBS}  # 
 
 def submit_all(scene: Scene, again: str = "") -> None:
     for name, (workers, slots) in JOBS.items():
-        scene.submit(rigid(scene, name + again, workers, slots))
+        scene.submit(scene.rigid(name + again, workers, slots))
 
 
 def check_end(scene: Scene, rounds: Sequence[str] = ("",)) -> None:
@@ -115,10 +97,6 @@ def scene(cluster: Cluster) -> Scene:
     return scene_of(cluster)
 
 
-def all_ended(scene: Scene) -> bool:
-    return all(phase in ENDED for phase in scene.phases().values())
-
-
 def test_faults_change_nothing_in_the_end(scene: Scene, request: pytest.FixtureRequest) -> None:
     nightly = request.config.getoption("--nightly")
     faults = int(os.environ.get("OASIS_FAULTS", "1000" if nightly else "200"))
@@ -131,8 +109,8 @@ def test_faults_change_nothing_in_the_end(scene: Scene, request: pytest.FixtureR
             rounds.append(f"-{len(rounds)}" if rounds else "")  # again, until all have struck
             submit_all(scene, rounds[-1])
             deadline = time.monotonic() + 240.0
-            while not all_ended(scene):
-                counts = running_workers(scene)
+            while not scene.all_ended():
+                counts = scene.workers()
                 most = max([most, *(n - JOBS[name[0]][0] for name, n in counts.items())])
                 assert time.monotonic() < deadline, scene.phases()
                 time.sleep(0.2)
@@ -203,8 +181,8 @@ def test_a_controller_that_is_killed_again_and_again_brings_all_jobs_to_their_en
         if waiting and kills >= (len(JOBS) - len(waiting)) * least // len(JOBS):
             name, (workers, slots) = waiting.pop(0)
             seconds = workers * slots * scene.clock.work_seconds
-            scene.submit(elastic(scene, name, workers if is_fifo else 1, workers, seconds))
-        return kills < least or not all_ended(scene)
+            scene.submit(scene.elastic(name, workers if is_fifo else 1, workers, seconds))
+        return kills < least or not scene.all_ended()
 
     pause = (0.0, scene.clock.slot_seconds) if is_fifo else (4.0, 12.0)
     log = tmp_path / "log"
@@ -224,22 +202,22 @@ def test_of_two_controllers_one_acts_and_the_other_takes_over(cluster: Cluster) 
     with scene.controller(FIFO, identity="first") as first:
         until(lambda: first.reconciler is not None, "the first acts", 20.0)
         with scene.controller(FIFO, identity="second") as second:
-            scene.submit(rigid(scene, "job", workers=2, slots=6))
-            wait_phases(scene, {"job": "Running"})
+            scene.submit(scene.rigid("job", workers=2, slots=6))
+            scene.wait({"job": "Running"})
             assert second.reconciler is None
             first.stop()
             until(lambda: second.reconciler is not None, "the second acts", 20.0)
-            assert wait_ended(scene, 1) == {"job": "Completed"}
+            assert scene.wait_ended() == {"job": "Completed"}
 
 
 def test_the_api_server_is_killed_and_comes_back(cluster: Cluster, scene: Scene) -> None:
     with scene.controller(FIFO, params=QUICK, lease_seconds=6.0):
         submit_all(scene)
-        wait_phases(scene, {"a": "Running"})
+        scene.wait({"a": "Running"})
         cluster.plane.kill("kube-apiserver")
         time.sleep(2.0)
         cluster.plane.restart_api_server()
-        wait_ended(scene, len(JOBS), within=180.0)
+        scene.wait_ended(within=180.0)
         check_end(scene)
 
 
@@ -248,13 +226,13 @@ def test_a_node_that_goes_away_sends_its_jobs_elsewhere(cluster: Cluster, how: s
     scene = scene_of(cluster)
     nodes = cluster.plane.nodes
     with scene.controller(FIFO):
-        scene.submit(rigid(scene, "job", workers=3, slots=4))
-        until(lambda: running_workers(scene) == {"job": 3}, "it runs", 40.0)
+        scene.submit(scene.rigid("job", workers=3, slots=4))
+        until(lambda: scene.workers() == {"job": 3}, "it runs", 40.0)
         (pods,) = scene.our_pods().values()
         node = next(iter(pods.values()))["spec"]["nodeName"]
         before = scene.statuses()["job"]["progress"]["workerSeconds"]
         {"cordoned": nodes.cordon, "broken": nodes.break_down, "deleted": nodes.delete}[how](node)
-        assert wait_ended(scene, 1, within=150.0) == {"job": "Completed"}
+        assert scene.wait_ended(within=150.0) == {"job": "Completed"}
         done = scene.statuses()["job"]["progress"]
     assert done["workerSeconds"] >= before
 
@@ -283,7 +261,7 @@ def test_controller_and_api_server_are_killed_together(
     given = {"from_lease": True, "outage": outage}
     killed_again_and_again(scene, log, command(scene), lambda kills: kills < 4, pause, **given)
     with scene.controller(FIFO, params=QUICK, identity="the-one"):
-        wait_ended(scene, len(JOBS), within=240.0)
+        scene.wait_ended(within=240.0)
         check_end(scene)
     assert utilities(scene) == {name: 10.0 for name in JOBS if PHASES[name] == "Completed"}
 
@@ -299,16 +277,16 @@ def test_machines_that_fall_silent_and_come_back_change_nothing_in_the_end(
     nodes.wait_ready("n2", "a-silent")
     with scene.controller(FIFO, pods_ready_timeout=60.0):
         submit_all(scene)
-        scene.submit(rigid(scene, "g", workers=12, slots=12))  # on all the machines that are left
+        scene.submit(scene.rigid("g", workers=12, slots=12))  # on all the machines that are left
         until(lambda: "a-silent" in nodes_of(scene), "something runs there", 60.0)
         nodes.lose_machines()
         nodes.wait_lost("a-silent")
-        wait_ended(scene, len(JOBS) + 1, within=180.0)
+        scene.wait_ended(within=180.0)
         nodes.find_machines()
         nodes.wait_ready("a-silent")
         until(lambda: not scene.our_pods(), "all our pods are gone", 60.0)
-        scene.submit(rigid(scene, "h", workers=16, slots=2))  # it needs the silent machine
-        wait_ended(scene, len(JOBS) + 2, within=60.0)
+        scene.submit(scene.rigid("h", workers=16, slots=2))  # it needs the silent machine
+        scene.wait_ended(within=60.0)
     ended = dict.fromkeys((*JOBS, "g", "h"), "Completed")  # here d fits, too
     assert scene.phases() == ended
     assert utilities(scene) == dict.fromkeys(ended, 10.0)

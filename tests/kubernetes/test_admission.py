@@ -12,10 +12,9 @@ from oasis.kubernetes.cluster.pods import on_node
 from oasis.kubernetes.names import HOSTNAME
 from oasis.kubernetes.objects.node_affinity import REQUIRED, NodeRules
 from oasis.kubernetes.objects.oasis_job import SlotClock
-from tests.kubernetes.adapter import rigid, scene_with
 from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.controlplane.waiting import until
-from tests.kubernetes.scene import Scene, told
+from tests.kubernetes.scene import Scene, scene_of, told
 from tests.unit.kubernetes.played import policy
 from tests.unit.kubernetes.test_node_affinity import (
     KEYS,
@@ -96,7 +95,7 @@ def test_the_api_server_refuses_what_is_bad_input(
 
 
 def gang(scene: Scene, name: str, spec: dict[str, Any], workers: int, slots: int) -> dict[str, Any]:
-    made = rigid(scene, name, workers, slots)
+    made = scene.rigid(name, workers, slots)
     made["spec"]["workers"]["template"]["spec"] |= spec
     return made
 
@@ -104,7 +103,7 @@ def gang(scene: Scene, name: str, spec: dict[str, Any], workers: int, slots: int
 def test_what_the_cluster_refuses_is_learnt(cluster: Cluster) -> None:
     """Anti-affinity to a pod on n0 sends a gang elsewhere; a job that is refused holds no room."""
     clock = SlotClock(slot_seconds=2.0)
-    scene = scene_with(cluster, {"n0": "worker", "n1": "worker"}, clock=clock)
+    scene = scene_of(cluster, {"n0": "worker", "n1": "worker"}, clock=clock)
     container = {"name": "c", "image": "c"}
     meta = {"name": "db", "labels": {"app": "db"}}
     cluster.create({"metadata": meta, "spec": {"nodeName": "n0", "containers": [container]}})

@@ -35,13 +35,12 @@ from oasis.kubernetes.objects.existing import (
 from oasis.kubernetes.objects.oasis_job import SlotClock
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
 from oasis.kubernetes.objects.workload import GATED_BY, LOCAL_QUEUES, WORKLOADS, kept, said
-from tests.kubernetes.adapter import scene_with
 from tests.kubernetes.cluster import GPU, Cluster
 from tests.kubernetes.controlplane.audit import denied
 from tests.kubernetes.controlplane.kueue import Kueue
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.existing import make, read, runtime
-from tests.kubernetes.scene import Scene, told
+from tests.kubernetes.scene import Scene, scene_of, told
 from tests.kubernetes.stepped import Stepped
 from tests.kubernetes.tutorial.page import CHART
 
@@ -55,7 +54,7 @@ STOPS = "oasis.test/stops-after"
 @pytest.fixture
 def scene(cluster: Cluster, kueue: Kueue) -> Scene:
     """Eight nodes of eight GPUs, the queues of two teams, and our gates on what is in ours."""
-    found = scene_with(cluster, {f"n{k}": "worker" for k in range(8)}, 8, CLOCK)
+    found = scene_of(cluster, {f"n{k}": "worker" for k in range(8)}, 8, CLOCK)
     queues = Path(__file__).with_name("queues.yaml").read_text(encoding="utf-8")
     policies = (CHART / "kueue.yaml").read_text(encoding="utf-8")
     for text in (queues.replace("$NAMESPACE", found.namespace), policies):

@@ -28,7 +28,6 @@ from oasis.kubernetes.api.resources import (
 from oasis.kubernetes.names import FIELD_MANAGER
 from oasis.kubernetes.objects.existing import JOB, JOBSET, TRAINJOB, ExistingKind
 from oasis.kubernetes.objects.manifests import shared
-from tests.kubernetes.adapter import rigid, scene_of
 from tests.kubernetes.cluster import Cluster, pod, report_rights
 from tests.kubernetes.controlplane.access import Account, binding
 from tests.kubernetes.controlplane.audit import denied, granted, verbs
@@ -42,7 +41,7 @@ from tests.kubernetes.existing import (
     status,
     template,
 )
-from tests.kubernetes.scene import Scene, rights
+from tests.kubernetes.scene import Scene, rights, scene_of
 from tests.kubernetes.tutorial.page import CHART
 
 MERGE = "application/merge-patch+json"
@@ -107,13 +106,13 @@ def check(said: str, wanted: str | None, row: Any) -> None:
 
 def test_what_a_tenant_may_not_write(scene: Scene, cluster: Cluster, installed: Objects) -> None:
     mine, jobs = tenant(cluster), OASIS_JOBS.path(cluster.namespace)
-    honest = rigid(scene, "honest", 1, 2.0)
+    honest = scene.rigid("honest", 1, 2.0)
     until(lambda: answer(mine, "POST", jobs, honest) == "", "the roles are aggregated", 30.0)
     for name, spec in ROWS["classes"].items():
         installed.apply(CLASSES, utility_class(name, **spec))
 
     def claiming(spec: dict[str, Any]) -> str:
-        made = rigid(scene, "greedy", 1, 2.0, **spec)
+        made = scene.rigid("greedy", 1, 2.0, **spec)
         return answer(mine, "POST", f"{jobs}?dryRun=All", made)
 
     for row in ROWS["claims"]:
@@ -211,7 +210,7 @@ def test_rights_in_some_namespaces_are_enough_for_them(
         scene.account = plane.service_account(FIELD_MANAGER, system, ())
         plane.apply(rights(system, spaces))
         begin = plane.audit_position()
-        made = rigid(scene, "job", 2, 1.0)
+        made = scene.rigid("job", 2, 1.0)
         with scene.controller(FIFO, namespace=system, watched=None, namespaced=spaces):
             for space in (*spaces, last):
                 body = {**made, "metadata": {**made["metadata"], "namespace": space}}

@@ -22,10 +22,9 @@ from oasis.kubernetes.api.resources import (
     Objects,
 )
 from oasis.kubernetes.control.checkpoint import PART, Checkpoint
-from tests.kubernetes.adapter import CLOCK, scene_of
 from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.controlplane.audit import denied, granted, verbs
-from tests.kubernetes.scene import SYSTEM, Scene, rights
+from tests.kubernetes.scene import CLOCK, SYSTEM, Scene, rights, scene_of
 
 USING = (
     *("test_adapter", "test_adapter_faults", "test_existing"),

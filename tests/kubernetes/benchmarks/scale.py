@@ -30,7 +30,6 @@ import pandas as pd
 from oasis.kubernetes.api.resources import NODES, Objects
 from oasis.kubernetes.names import HOSTNAME, NODE_ROLE
 from oasis.kubernetes.objects.oasis_job import SlotClock
-from tests.kubernetes.adapter import elastic
 from tests.kubernetes.benchmarks.processor import (
     Sampler,
     go_last,
@@ -118,7 +117,7 @@ def submit(scene: Scene, scale: Scale) -> None:
 
     def one(k: int) -> None:
         seconds = GANG * scene.clock.work_seconds * (2 if k % 2 else 10)
-        scene.submit(elastic(scene, f"j{k}", GANG, GANG, seconds))
+        scene.submit(scene.elastic(f"j{k}", GANG, GANG, seconds))
 
     with ThreadPoolExecutor(16) as pool:
         list(pool.map(one, range(scale.jobs)))

@@ -96,19 +96,27 @@ def environment(words: Path, kubeconfig: Path, home: Path | None = None) -> dict
     }
 
 
-def typed(environment: Mapping[str, str], line: str, code: int = 0, given: str = "") -> str:
-    """Output of a command line, typed where the manifests are; it must end with `code`."""
-    done = subprocess.run(
+def shell(
+    environment: Mapping[str, str], line: str, where: Path, given: str = ""
+) -> subprocess.CompletedProcess[str]:
+    """A command line, typed in a directory; its output and errors are one text."""
+    return subprocess.run(
         ["sh", "-c", line],
         input=given,
-        cwd=DEPLOY,
+        cwd=where,
         env=environment,
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         text=True,
         check=False,
     )
-    assert done.returncode == code, f"$ {line}\n{done.stdout}{done.stderr}"
-    return done.stdout + done.stderr
+
+
+def typed(environment: Mapping[str, str], line: str, code: int = 0, given: str = "") -> str:
+    """Output of a command line, typed where the manifests are; it must end with `code`."""
+    done = shell(environment, line, DEPLOY, given)
+    assert done.returncode == code, f"$ {line}\n{done.stdout}"
+    return done.stdout
 
 
 def carry_out(command: Command, directory: Path, environment: Mapping[str, str]) -> str | None:
@@ -116,15 +124,7 @@ def carry_out(command: Command, directory: Path, environment: Mapping[str, str])
     # Returns what it said instead; None if it said that.
     deadline = time.monotonic() + PATIENCE
     while True:
-        done = subprocess.run(
-            ["sh", "-c", command.line],
-            cwd=directory,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-        )
+        done = shell(environment, command.line, directory)
         good = done.returncode == 0
         if good and doctest.OutputChecker().check_output(command.shown, done.stdout, FLAGS):
             return None
