@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from oasis.kubernetes.api.resources import PODS
+from oasis.kubernetes.api.resources import CLASSES, PODS, WINDOWS
 from oasis.kubernetes.cluster.pods import is_ending
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.controlplane.waiting import until
@@ -83,12 +83,17 @@ class Cluster:
         }
 
     def clear(self) -> None:
-        """Take away the namespace (which takes a while), and at once the nodes and all pods."""
+        """Take away the namespace (which takes a while), and at once nodes, pods and the rest."""
         # The namespace first: nobody makes a pod there any more, which would be bound to a node of
         # the same name in the next test, and take its room. The test may have done it.
         quick = ("--ignore-not-found", "--wait=false")
         self.plane.kubectl("delete", "namespace", self.namespace, *quick)
         self.plane.nodes.clear()
+        shared = CLASSES, WINDOWS
+        there = self.plane.objects.snapshot((kind, None) for kind in shared)
+        for kind in shared:
+            for item in there[kind.plural]:
+                self.plane.objects.delete(kind, item)
         path, now = PODS.path(self.namespace), {"gracePeriodSeconds": 0}
         self.plane.objects.connection.request("DELETE", path, body=now)
         until(lambda: not self.read(), "the Job controller lets go of its pods")

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import json
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+import oasis
 from baselines import DRF, FIFO
+from experiments.evaluation.live import cluster_policy
 from oasis.kubernetes import names
 from oasis.kubernetes.api.connection import ApiError
-from oasis.kubernetes.api.resources import PODS, SERVICES
+from oasis.kubernetes.api.resources import PODS, SERVICES, WINDOWS
+from oasis.kubernetes.cluster.nodes import has_ended
 from oasis.kubernetes.control.controller import Controller
 from oasis.kubernetes.control.reconciler import Reconciler
+from oasis.kubernetes.control.windows import parse_window
+from oasis.kubernetes.objects.conditions import time_text
 from oasis.kubernetes.objects.oasis_job import SlotClock
 from oasis.scheduling.policy import Plan, View
 from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.controlplane.audit import denied, granted, verbs
 from tests.kubernetes.controlplane.waiting import until
-from tests.kubernetes.scene import Scene, rights, scene_of, told
+from tests.kubernetes.scene import CLOCK, EXAMPLE, SYSTEM, Scene, rights, scene_of, told
 from tests.unit.kubernetes.played import merged
 from tests.unit.kubernetes.test_objects import ROWS
 
@@ -184,3 +192,103 @@ def test_a_plan_that_takes_longer_than_the_lease_keeps_nothing_waiting(scene: Sc
         until(lambda: "first" not in scene.workers(), "its pods are gone", 20.0)
         until(lambda: scene.workers().get("second") == 2, "the second runs", 30.0)
         assert controller.reconciler is reconciler, "the lease was never lost"
+
+
+# -- commands and windows -------------------------------------------------------------------------
+
+
+def test_every_command_answers_on_a_cluster_at_work(cluster: Cluster, tmp_path: Path) -> None:
+    instance = oasis.read(EXAMPLE)
+    scene = Scene(cluster.plane, cluster.namespace, SlotClock(20.0, 10.0))
+    scene.add_nodes(instance.cluster)
+    jobs = {job.id: scene.job(job, instance.slot_seconds) for job in instance.jobs}
+    for name in ("j0", "j3", "j4"):
+        scene.submit(jobs[name])
+    mine = ("--namespace", cluster.namespace)
+    dry = "run --policy fifo --slot-seconds 20 --controller-name rehearsal --dry-run --json"
+    planned = json.loads(scene.call(*dry.split(), *mine))
+    assert {action["action"] for action in planned["actions"]} == {"create"}
+    assert scene.our_pods() == {}, "nothing was made"
+
+    with scene.controller(cluster_policy("recourse", {}, lookahead=20)):
+        scene.wait({"j0": "Running"})
+        until(scene.our_pods, "pods are there", 30.0)
+        listed = json.loads(scene.call("status", *mine, "--json"))["jobs"]
+        three = {f"{cluster.namespace}/{name}" for name in ("j0", "j3", "j4")}
+        assert {job["job"] for job in listed} == three
+        assert "3 jobs" in scene.call("status", *mine)
+        plan = json.loads(scene.call("plan", *mine, "--json", "--plot", str(tmp_path / "p.svg")))
+        assert plan["jobs"]
+        assert (tmp_path / "p.svg").read_text().lstrip().startswith("<?xml")
+
+        made = tmp_path / "job.yaml"
+        made.write_text(yaml.safe_dump(jobs["j10"]))
+        its = ("--system-namespace", SYSTEM, "--controller-name", cluster.namespace)
+        asked = ("quote", str(made), *its)
+        quote = json.loads(scene.call(*asked, "--json"))
+        assert quote["decision"]["admitted"]
+        assert quote["decision"]["completion"] is not None
+        assert "would be admitted" in scene.call(*asked)
+        assert "j10" not in scene.phases(), "a quote makes nothing"
+
+        said = json.loads(scene.call("explain", "j0", "-n", cluster.namespace, "--json"))
+        assert {entry["type"] for entry in said["explanation"]} >= {"Admitted", "Placed"}
+        assert "j0 is Running" in scene.call("explain", "j0", "-n", cluster.namespace)
+
+        out = tmp_path / "now.json"
+        slots = ("--slot-seconds", "20", "--startup-seconds", "10", "--horizon", "20")
+        scene.call("import", "-o", str(out), *mine, *slots)
+    imported = oasis.read(out)
+    assert {job.id.rpartition("/")[2] for job in imported.jobs} == {"j0", "j3", "j4"}
+    assert imported.cluster.worker_ids == instance.cluster.worker_ids
+    was = {job.id: job.work(1200.0) for job in instance.jobs}
+    for job in imported.jobs:
+        assert job.work(imported.slot_seconds) == was[job.id.rpartition("/")[2]]
+    assert oasis.simulate(imported, oasis.OASiS.from_instance(imported)).decisions
+
+
+def declare(scene: Scene, name: str, **spec: Any) -> None:
+    body = {"apiVersion": names.API_VERSION, "kind": names.WINDOW_KIND, "metadata": {"name": name}}
+    scene.admin.connection.request("POST", WINDOWS.path(), body={**body, "spec": spec})
+
+
+def conditions(scene: Scene, name: str) -> list[tuple[str, str, str]]:
+    found = scene.admin.get(WINDOWS, name) or {}
+    told = (found.get("status") or {}).get("conditions") or []
+    return [(each["status"], each["reason"], each["message"]) for each in told]
+
+
+def test_windows_that_make_no_sense_are_refused_and_others_are_taken(cluster: Cluster) -> None:
+    scene = Scene(cluster.plane, cluster.namespace, CLOCK)
+    given = {"begin": "2030-01-31T22:00:00Z", "end": "2030-02-01T02:00:00Z", "nodes": ["n1"]}
+    for row in ROWS["refused_windows"]:
+        with pytest.raises(ApiError, match=row["says"]) as error:
+            declare(scene, "wrong", **given | row["spec"])
+        assert "\n" not in str(error.value)
+    for k, spec in enumerate(ROWS["taken_windows"]):
+        declare(scene, f"fine-{k}", **given | spec)
+    for item in scene.admin.list_all(WINDOWS)[0]:
+        parse_window(item)
+
+
+def test_a_window_is_kept_and_says_so(cluster: Cluster) -> None:
+    """What becomes of jobs before, in and after one: windows in scenarios.yaml."""
+    scene = scene_of(cluster, {"n0": "worker", "n1": "worker", "p0": "ps"})
+    now = int(time.time())
+    during = {"begin": time_text(now + 40), "end": time_text(now + 3600)}
+    declare(scene, "firmware", **during, nodes=["n1"])
+    declare(scene, "odd", **during, nodes=["n7"])
+    kept = f"keeps node n1 from {during['begin']} until {during['end']}"
+    lacks = "expected nodes with a role, found none of n7; nothing of it is done"
+    with scene.controller(lambda: oasis.Recourse.rolling(80, rounds=3, keep_admitted=True)):
+        scene.submit(scene.elastic("long", 2, 8, 600.0))
+        until(lambda: scene.workers() == {"long": 8}, "it has both nodes", 6.0)
+        until(lambda: conditions(scene, "firmware") == [("True", "Accepted", kept)], "told", 6.0)
+        until(lambda: conditions(scene, "odd") == [("False", "NoNode", lacks)], "told, too", 6.0)
+        columns = scene.plane.kubectl("get", WINDOWS.plural, "firmware", "--no-headers").split()
+        assert columns[3:] == ['["n1"]', "True", "Accepted"]
+        time.sleep(max(0.0, now + 40 - time.time()))
+        pods = scene.admin.list_all(PODS, scene.namespace)[0]
+        there = {pod["spec"].get("nodeName") for pod in pods if not has_ended(pod)}
+        assert "n1" not in there, "nor one that is ending"
+        assert "n0" in there, "it goes on beside the window"

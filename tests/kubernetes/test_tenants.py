@@ -66,14 +66,10 @@ def remove(plane: ControlPlane, manifests: list[dict[str, Any]]) -> None:
 
 
 @pytest.fixture
-def scene(cluster: Cluster, installed: Objects) -> Iterator[Scene]:
-    found = scene_of(cluster)
-    installed.apply(
-        CLASSES, utility_class("small", maximum=100, kinds=["constant", "sigmoid"], default=True)
-    )
-    yield found
-    for item in installed.list_all(CLASSES)[0]:
-        installed.delete(CLASSES, item)
+def scene(cluster: Cluster, installed: Objects) -> Scene:
+    kinds = {"kinds": ["constant", "sigmoid"], "default": True}
+    installed.apply(CLASSES, utility_class("small", maximum=100, **kinds))
+    return scene_of(cluster)
 
 
 def tenant(cluster: Cluster) -> Account:

@@ -21,7 +21,7 @@ import urllib.request
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -65,35 +65,7 @@ class Scale:
     followers_last: bool = True
 
 
-@dataclass(frozen=True)
-class Measured:
-    """Result of a run.
-
-    `writes_per_pod` is the most writes of pods in a slot over the pods that changed in it;
-    `lists_of_pods` counts lists without a watch; `patch_seconds` is the time from the first to the
-    last opening of a gate, in which the controller had `patch_controller_seconds` of the
-    processors, the control plane `patch_plane_seconds`, and both together `patch_share` of all
-    that there are; `policy_seconds` is how long the policy thought in all, `busy_seconds` the
-    processor time of the controller from its start to the end.
-    """
-
-    nodes: int
-    pods: int
-    followers_last: bool
-    created: int
-    opened: int
-    deleted: int
-    writes_per_pod: float
-    lists_of_pods: int
-    pages_of_pods: int
-    patch_seconds: float
-    patch_controller_seconds: float
-    patch_plane_seconds: float
-    patch_share: float
-    memory_mb: float
-    policy_seconds: float
-    busy_seconds: float
-    completed: int
+Measured = dict[str, Any]
 
 
 def add_nodes(admin: Objects, count: int) -> None:
@@ -125,6 +97,11 @@ def submit(scene: Scene, scale: Scale) -> None:
 
 def measure(cluster: Cluster, scale: Scale) -> Measured:
     """Run it in a namespace of a control plane without nodes."""
+    # `writes_per_pod` is the most writes of pods in a slot over the pods that changed in it, and
+    # `lists_of_pods` counts lists without a watch. In the `patch_seconds` from the first to the
+    # last opening of a gate the controller had `patch_controller_seconds` of the processors, the
+    # control plane `patch_plane_seconds`, and both together `patch_share` of all that there are.
+    # The policy thought for `policy_seconds`, of all `busy_seconds` of the controller.
     plane, slot = cluster.plane, scale.slot_seconds
     scene = Scene(plane, cluster.namespace, SlotClock(slot, 0.9 * slot))
     add_nodes(scene.admin, scale.nodes)
@@ -152,7 +129,8 @@ def measure(cluster: Cluster, scale: Scale) -> Measured:
     used["policy_seconds"] = round(float(thought), 3)
     counts = written(writes(scene, start), slot, sampler.samples)
     about = {"nodes": scale.nodes, "pods": scale.jobs * GANG, "completed": ended(scene)}
-    return Measured(**about, followers_last=scale.followers_last, **counts, **used)
+    about["followers_last"] = scale.followers_last
+    return about | counts | used
 
 
 def ended(scene: Scene) -> int:
@@ -212,7 +190,7 @@ def main() -> int:
         cluster = Cluster(plane, "scale")
         cluster.create_namespace()
         measured = measure(cluster, scale)
-    print(json.dumps(asdict(measured), indent=2))  # noqa: T201
+    print(json.dumps(measured, indent=2))  # noqa: T201
     if options.csv is not None:
         write_row(options.csv, measured)
     return 0
@@ -221,9 +199,9 @@ def main() -> int:
 def write_row(path: Path, measured: Measured) -> None:
     """Put what was measured into the table, in the place of what the same run gave before."""
     run = ["nodes", "pods", "followers_last"]
-    table = pd.DataFrame([asdict(measured)])
-    table = pd.concat([table, pd.read_csv(path)]) if path.exists() else table
-    table.drop_duplicates(run).sort_values(run).to_csv(path, index=False, lineterminator="\n")
+    table = pd.DataFrame([measured])
+    table = pd.concat([pd.read_csv(path), table]) if path.exists() else table
+    table.drop_duplicates(run, keep="last").sort_values(run).to_csv(path, index=False, lineterminator="\n")
 
 
 if __name__ == "__main__":
