@@ -40,6 +40,7 @@ from tests.kubernetes.controlplane.audit import denied
 from tests.kubernetes.controlplane.kueue import Kueue
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.existing import make, read, runtime
+from tests.kubernetes.existing import status as status_of
 from tests.kubernetes.scene import Scene, scene_of, told
 from tests.kubernetes.stepped import Stepped
 from tests.kubernetes.tutorial.page import CHART
@@ -82,12 +83,9 @@ def body_of(
 ) -> Object:
     """A plain object in a queue; on its pods stand what its job is worth, and its work."""
     clock = scene.clock
-    utility = {
-        "kind": "sigmoid",
-        "priority": worth,
-        "targetSeconds": 2 * slots * clock.slot_seconds,
-    }
-    utility["decayPerSecond"] = 0.2 / clock.slot_seconds
+    target, decay = 2 * slots * clock.slot_seconds, 0.2 / clock.slot_seconds
+    utility = {"kind": "sigmoid", "priority": worth, "targetSeconds": target}
+    utility["decayPerSecond"] = decay
     work = {"workerSeconds": workers * slots * clock.work_seconds}
     notes = {names.UTILITY: json.dumps(utility), names.WORK: json.dumps(work), **more}
     container = {"name": "train", "image": "train", "resources": {"limits": {GPU: str(gpus)}}}
@@ -171,10 +169,11 @@ class Kueued(Stepped):
             if entry.allocation.workers and done >= entry.work - 1e-6:
                 over.append(uid)
                 end(self._scene, by_job(stores)[uid].values())
-        until(
-            lambda: all(said(self.owners()[u], "Finished")["status"] == "True" for u in over),
-            "they end",
-        )
+
+        def have_ended() -> bool:
+            return all(said(self.owners()[uid], "Finished")["status"] == "True" for uid in over)
+
+        until(have_ended, "they end")
         super().begin_next(reconciler)
 
 
@@ -382,16 +381,10 @@ def test_a_job_that_both_would_manage_is_left_alone(scene: Scene) -> None:
         until(lambda: not running(scene, "k2"), "somebody stops it")
         until(lambda: told(status(scene, "k2"))["Placed"]["reason"] == "LeftAlone", "it says so")
         assert workloads(scene)["k2"]["spec"]["active"] is False
-        assert (
-            read(scene, JOB, "k2")["metadata"]["generation"] <= runs["metadata"]["generation"] + 3
-        )
+        generation = read(scene, JOB, "k2")["metadata"]["generation"]
+        assert generation <= runs["metadata"]["generation"] + 3
         until(lambda: time.monotonic() > begun + 60.0, "a minute is over", 60.0)
         for name in both:
-            reason = told(_status_of_job(scene, name))["Valid"]["message"]
+            reason = told(status_of(scene, JOB, name))["Valid"]["message"]
             assert "its Workload is scheduled here if" in reason
             assert read(scene, JOB, name)["metadata"]["generation"] < 3
-
-
-def _status_of_job(scene: Scene, name: str) -> Object:
-    notes = read(scene, JOB, name)["metadata"].get("annotations") or {}
-    return json.loads(notes.get(names.STATUS) or "{}")  # type: ignore[no-any-return]

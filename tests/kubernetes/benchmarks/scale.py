@@ -201,7 +201,8 @@ def write_row(path: Path, measured: Measured) -> None:
     run = ["nodes", "pods", "followers_last"]
     table = pd.DataFrame([measured])
     table = pd.concat([pd.read_csv(path), table]) if path.exists() else table
-    table.drop_duplicates(run, keep="last").sort_values(run).to_csv(path, index=False, lineterminator="\n")
+    table = table.drop_duplicates(run, keep="last").sort_values(run)
+    table.to_csv(path, index=False, lineterminator="\n")
 
 
 if __name__ == "__main__":
