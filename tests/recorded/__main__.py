@@ -12,10 +12,8 @@ from __future__ import annotations
 import difflib
 import json
 import math
-import os
 import shlex
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -24,6 +22,7 @@ from typing import Any
 
 from tests.recorded.outputs import SAME, is_same, leaves, messages_of, text_of, written
 from tests.recorded.runs import runs
+from tests.recorded.warm import in_a_process
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = Path(__file__).parent / "outputs"
@@ -108,19 +107,11 @@ def found_outputs(part: slice = slice(None)) -> Iterator[tuple[Path, str]]:
 def run(command: str, folder: Path) -> str:
     """Run a command; return what it prints and writes in its recorded form."""
     before = set(folder.rglob("*"))
-    start = [sys.executable, "-c", "from experiments.cli.main import main; main()"]
-    done = subprocess.run(
-        [*start, *shlex.split(command)[1:]],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "100", "NO_COLOR": "1"},
-        check=False,
-    )
+    code, out, err = in_a_process(shlex.split(command)[1:], folder)
     parts = (
-        f"$ {command}\nexit code {done.returncode}\n",
-        f"# standard output\n{text_of(done.stdout)}",
-        f"# standard error\n{messages_of(done.stderr)}",
+        f"$ {command}\nexit code {code}\n",
+        f"# standard output\n{text_of(out)}",
+        f"# standard error\n{messages_of(err)}",
         f"# files\n{written(folder, before)}",
     )
     return "".join(parts)
