@@ -3,8 +3,8 @@
 ``python -m tests.recorded record`` writes ``outputs`` and ``runs.json`` beside this file;
 ``python -m tests.recorded compare`` makes everything again and shows what differs (exit code 1).
 With ``runs`` or ``outputs`` behind it, only these. A new output is a new file of ``outputs`` with
-``$ `` and its command in the first line; the commands run in the order of these files, in a folder
-with ``files`` and an instance.
+a line ``$ `` and the command, or several; the commands run in the order of these files, in a folder
+with ``files`` and the examples.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import difflib
 import json
 import math
+import re
 import shlex
 import shutil
 import sys
@@ -26,7 +27,8 @@ from tests.recorded.warm import in_a_process
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = Path(__file__).parent / "outputs"
-FILES = (*(KEPT.parent / "files").iterdir(), ROOT / "docs" / "examples" / "congested.json")
+EXAMPLES = [ROOT / "docs" / "examples" / f"{name}.json" for name in ("congested", "elastic", "job")]
+FILES = [*(KEPT.parent / "files").iterdir(), *EXAMPLES, ROOT / "tests/packaging/small.json"]
 KEPT_RUNS = Path(__file__).parent / "runs.json"
 PARTS = ("runs", "outputs")
 
@@ -97,11 +99,11 @@ def found_outputs(part: slice = slice(None)) -> Iterator[tuple[Path, str]]:
         for file in FILES:
             shutil.copy(file, folder)
         for path in paths:
-            command = path.read_text().partition("\n")[0].removeprefix("$ ")
+            commands = re.findall(r"^\$ (oasis .*)$", path.read_text(), re.MULTILINE)
             if path in paths[part]:
-                yield path, run(command, folder)
-            elif command.startswith("oasis generate"):
-                run(command, folder)
+                yield path, "".join(run(command, folder) for command in commands)
+            elif commands[0].startswith("oasis generate"):
+                run(commands[0], folder)
 
 
 def run(command: str, folder: Path) -> str:
