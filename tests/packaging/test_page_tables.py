@@ -12,7 +12,7 @@ import pytest
 
 from baselines import FIFO
 from oasis.simulator import PlainJob, replay, rigid_workload
-from tests.benchmarks import ablation, distribution, dorm, simulator_speed, traces
+from tests.benchmarks import ablation, distribution, dorm, simulator_speed, table, traces
 from tests.packaging.commands import Oasis
 from tests.packaging.figure_rows import ROOT, trace
 from tests.philly_shape import philly_jobs
@@ -91,14 +91,14 @@ def test_a_slice_takes_as_long_as_beside_other_simulators(
 
 
 def test_the_ablation_follows_from_its_solves() -> None:
-    solves = ablation.read(BENCHMARKS / "ablation-solves.csv")
+    solves = table.read(BENCHMARKS / "ablation-solves.csv", ablation.COLUMNS)
     heading, *rows = ablation.table(solves)
     assert [tuple(row.values()) for row in shown("ablation")] == rows
     assert tuple(shown("ablation")[0]) == heading
 
 
 def test_the_distribution_of_solves_follows_from_the_solves() -> None:
-    solves = distribution.known_solves(BENCHMARKS / "solves.csv")
+    solves = distribution.known(BENCHMARKS / "solves.csv")
     rows = [tuple(row.values()) for row in shown("distribution")]
     assert sorted(rows) == sorted(distribution.distribution(solves))
 
