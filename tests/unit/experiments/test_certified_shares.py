@@ -105,31 +105,3 @@ def test_document_table_and_picture_say_what_is_proven(
     assert document["command"].endswith(" --policies oasis,fifo --ratio --gap inf --method milp")
     first = comparison_page(found).axes[0]
     assert "optimum in here" in first.get_legend_handles_labels()[1]
-
-
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        (["--time-limit", "5"], "--time-limit: expected --ratio beside it"),
-        (["--method", "milp"], "--method: expected --ratio beside it"),
-        (["--ratio", "--method", "mlip"], "--method: expected"),
-    ],
-)
-def test_limits_without_a_solve_are_refused(
-    options: list[str], expected: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = tmp_path / "instance.json"
-    oasis.write(small(1), file)
-    assert exit_code("compare", file, *options) == 2
-    assert expected in capsys.readouterr().err
-
-
-def test_elastic_jobs_without_utility_are_refused_before_anything_runs(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = tmp_path / "elastic.json"
-    file.write_text(json.dumps(elastic_data(2)))
-    assert exit_code("compare", file, "--ratio") == 2
-    assert capsys.readouterr().err == (
-        f"oasis: --ratio: expected a utility for each job of {file}\n"
-    )

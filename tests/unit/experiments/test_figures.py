@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-import re
-import tomllib
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 
 import pyarrow as pa
@@ -25,7 +22,6 @@ from experiments.sweep.cells import expand, sweep_config
 from tests.builders import exit_code as call
 from tests.unit.experiments.test_plotting import assert_readable
 
-WRONG = tomllib.loads(Path(__file__).with_name("wrong_figures.toml").read_text())
 SMALL = FigureSettings(seeds=2, scale=0.1)
 
 
@@ -185,12 +181,6 @@ def test_an_option_that_a_figure_cannot_honour_is_refused(name, option):
         cells_of(name, **option)
 
 
-@pytest.mark.parametrize("wrong", WRONG["settings"], ids=lambda wrong: wrong["says"])
-def test_bad_settings_name_the_option(wrong):
-    with pytest.raises(ValueError, match=f"^{re.escape(wrong['says'])}"):
-        FigureSettings(**wrong["options"])
-
-
 # --- what is drawn ------------------------------------------------------------------------------
 
 
@@ -270,14 +260,3 @@ def test_failed_runs_are_left_out_and_said(tmp_path, monkeypatch):
     ]
     assert result.errors == ("ValueError: no",)
     assert call("figure", "fig3", "--seeds", 2, "-o", tmp_path) == 4
-
-
-@pytest.mark.parametrize("wrong", WRONG["usage"], ids=lambda wrong: wrong["says"])
-def test_bad_usage_is_one_line_and_writes_nothing(tmp_path, monkeypatch, capfd, wrong):
-    monkeypatch.chdir(tmp_path)
-    assert call("figure", *wrong["words"]) == 2
-    out, err = capfd.readouterr()
-    assert out == ""
-    assert err.count("\n") == 1
-    assert wrong["says"] in err
-    assert list(tmp_path.iterdir()) == []

@@ -14,7 +14,6 @@ from scipy import stats
 
 import baselines
 import oasis
-from experiments.cli.main import main
 from experiments.evaluation.comparison import AVERAGED, compare
 from experiments.evaluation.intervals import (
     LIMITS,
@@ -167,14 +166,3 @@ def test_figures_over_seeds_are_means_of_single_runs() -> None:
     assert "over_seeds" not in found.policies["drf"]
     shares = [single["utilisation"]["worker"]["gpu"] for single in singles]
     assert row["utilisation"]["worker"]["gpu"] == pytest.approx(sum(shares) / 3)
-
-
-def test_seeds_without_a_policy_that_draws_are_refused(
-    tmp_path: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "i.json"
-    oasis.write(oasis.generate("testbed", jobs=3, seed=1), path)
-    with pytest.raises(SystemExit) as caught:
-        main(["compare", str(path), "--policies", "drf,dorm", "--seeds", "2"])
-    assert caught.value.code == 2
-    assert "--seeds: expected one of " in capsys.readouterr().err

@@ -147,28 +147,6 @@ def test_failed_cells_are_counted_with_their_errors(tables: dict[str, Path]) -> 
     assert "ValueError: &lt;no&gt;" in report_page([section])
 
 
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        (b"", "expected a Parquet file as `oasis sweep` writes it"),
-        (b"PAR1 and no more", "expected a Parquet file as `oasis sweep` writes it"),
-        ({"a": [1]}, "expected the table of `oasis sweep`, it has no column policy.name"),
-    ],
-    ids=["empty", "cut off", "of something else"],
-)
-def test_what_is_no_table_of_a_sweep_is_refused_in_one_line(
-    content: Any, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path, page = tmp_path / "a.parquet", tmp_path / "report.html"
-    if isinstance(content, bytes):
-        path.write_bytes(content)
-    else:
-        parquet.write_table(pa.table(content), path)
-    assert oasis_command("report", path, "-o", page) == 2
-    assert capsys.readouterr().err == f"oasis: {path}: {said}\n"
-    assert not page.exists()
-
-
 @pytest.mark.parametrize("name", ["total_utility", "finished", "unfinished", "jobs"])
 def test_text_where_a_table_has_numbers_is_named(tables: dict[str, Path], name: str) -> None:
     rows = [row | {name: "abc"} for row in read_sweep(tables["run"]).to_pylist()]

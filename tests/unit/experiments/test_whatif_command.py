@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import math
-import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -288,42 +287,6 @@ def test_a_policy_that_fails_is_named_and_costs_no_other(
     assert "KeyError" in err
 
 
-REFUSED = Path(__file__).with_name("whatif_refused.txt").read_text(encoding="utf-8").splitlines()
-
-
-@pytest.mark.parametrize("row", REFUSED)
-def test_what_is_refused(run: Run, trace: Path, row: str) -> None:
-    options, message = row.split(" => ")
-    code, out, err = run("whatif", trace, *shlex.split(options))
-    assert (code, out) == (2, "")
-    assert message in err
-    assert "Traceback" not in err
-
-
-@pytest.mark.parametrize(
-    ("job", "options", "message"),
-    [
-        ("1e300,1", (), "row 2: bad duration: above 2^53 seconds"),
-        (f"60,{2**53}", (), "--machines: expected at most 1,000,000 of 8 GPUs, the busiest moment"),
-        (f"60,{2**53}", ("--machines", "8x8"), "--max-gpus 64 leaves larger jobs out"),
-    ],
-)
-def test_jobs_that_no_run_can_have_are_one_line(
-    run: Run, tmp_path: Path, job: str, options: tuple[str, ...], message: str
-) -> None:
-    (tmp_path / "jobs.csv").write_text(f"id,submitted,duration,gpus\na,0,{job}\n")
-    code, out, err = run("whatif", tmp_path / "jobs.csv", "--duration-unit", "s", *options)
-    assert (code, out, err.count("\n")) == (2, "", 1)
-    assert message in err
-
-
-def test_elastic_jobs_are_sent_to_replay(run: Run) -> None:
-    code, _, err = run("whatif", Path(__file__).parents[3] / "docs/examples/elastic.json")
-    assert code == 2
-    assert "got what looks like a workload of elastic jobs" in err
-    assert "or a workload of elastic jobs, got" not in err
-
-
 def test_the_time_it_will_take_grows_with_the_queue(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -418,17 +381,3 @@ def test_machines_are_named_alike_in_replay_and_import(
     assert run("import", "plain", trace, "--machines", "3x8", "-o", made)[0] == 0
     (servers,) = json.loads(made.read_text())["worker_servers"]
     assert (servers["count"], servers["capacity"]["gpu"]) == (3, 8)
-    for words, message in (
-        (
-            ("replay", trace, "--machines", "2x8", "--servers", 2),
-            "--servers: expected no --machines beside it",
-        ),
-        (("import", "plain", trace, "-o", made, "--machines", "1x8,1x4"), "equally many GPUs"),
-        (
-            ("import", "plain", trace, "-o", made, "--machines", "1x8", "--worker-servers", 2),
-            "--worker-servers: expected no --machines beside it",
-        ),
-    ):
-        code, out, err = run(*words)
-        assert (code, out) == (2, "")
-        assert message in err

@@ -13,7 +13,6 @@ from oasis import (
     FIFO,
     SRTF,
     BasePolicy,
-    InputError,
     Plan,
     Recourse,
     Space,
@@ -96,19 +95,6 @@ def test_ctrl_c_keeps_the_worst_so_far() -> None:
 
     worst = worst_case(make_oasis, SMALL, evaluations=50, on_progress=interrupt)
     assert (worst.evaluations, worst.is_complete) == (3, False)
-
-
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ({"jobs": 0}, "jobs: expected"),
-        ({"values": (3, 1)}, "values: expected the smallest value first"),
-        ({"values": (0, 1)}, "values: expected"),
-    ],
-)
-def test_a_space_that_makes_no_sense_is_refused(wrong: dict[str, object], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        Space(**wrong)  # type: ignore[arg-type]
 
 
 def test_the_command_writes_an_instance_that_others_read(
