@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import math
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +15,7 @@ import pyarrow as pa
 import pytest
 from matplotlib.container import ErrorbarContainer
 from pyarrow import parquet
+from verdicts import JUDGES, judge, verdicts_of
 
 from experiments.figures import (
     EXPERIMENTS,
@@ -385,14 +385,8 @@ def test_data_of_elastic_jobs_are_those_of_the_command(name, tmp_path):
     assert_kept(name, read_csv(tmp_path / "again.csv"))
 
 
-DATA = Path(__file__).parents[3] / "docs" / "figures"
-sys.path.insert(0, str(DATA.parent))
-
-from verdicts import JUDGES, judge, verdicts_of  # noqa: E402
-
-
 def kept(name: str) -> list[Row]:
-    return read_csv(DATA / f"{name}.csv")
+    return read_csv(PUBLISHED_PICTURES / f"{name}.csv")
 
 
 def verdict(name: str, rows: list[Row], policy: str, says: str) -> bool:
@@ -470,7 +464,7 @@ def test_what_holds_of_which_form(name: str, says: str, agree: tuple[str, ...]) 
 
 
 def test_every_form_is_judged_in_every_figure_and_every_printed_rival() -> None:
-    found = verdicts_of(DATA)
+    found = verdicts_of(PUBLISHED_PICTURES)
     for name in JUDGES:
         assert {"oasis", PRINTED} <= {each.policy for each in found if each.figure == name}
     rivals = {each.policy for each in found} - {"oasis", PRINTED}
