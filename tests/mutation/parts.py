@@ -58,7 +58,7 @@ PARTS = (
         (
             U + "online/test_search*.py",
             U + "online/test_online*.py",
-            O + "test_minimum_of_workers.py",
+            U + "online/test_minimum_of_workers.py",
             P + "test_search_fast_path.py",
             P + "test_theorem1_optimality.py",
         ),
@@ -68,7 +68,7 @@ PARTS = (
         ("oasis/online/dp/*.py",),
         (
             U + "online/test_split*.py",
-            O + "test_split.py",
+            U + "online/test_split.py",
             O + "test_best_form.py",
             P + "test_search_fast_path.py",
         ),
@@ -104,13 +104,13 @@ PARTS = (
             U + "offline/test_covers.py",
             U + "offline/test_capacities.py",
             U + "offline/test_model.py",
-            O + "test_capacity_by_a_hair.py",
+            U + "offline/test_capacity_by_a_hair.py",
         ),
     ),
     Part(
         "cuts",
         ("offline/patterns.py",),
-        (U + "offline/test_cuts*.py", P + "test_cuts.py", O + "test_benders.py"),
+        (U + "offline/test_cuts*.py", U + "offline/test_cuts.py", U + "offline/test_benders.py"),
     ),
     Part(
         "slot cuts",
@@ -131,9 +131,9 @@ PARTS = (
         (
             U + "offline/test_master*.py",
             U + "offline/test_fewest_ps.py",
-            O + "test_milp_agreement.py",
-            O + "test_benders.py",
-            O + "test_separation.py",
+            U + "offline/test_milp_agreement.py",
+            U + "offline/test_benders.py",
+            U + "offline/test_separation.py",
         ),
     ),
     Part(
@@ -142,14 +142,14 @@ PARTS = (
         (
             U + "offline/test_benders*.py",
             U + "offline/test_interrupted_benders.py",
-            O + "test_benders.py",
-            O + "test_separation.py",
+            U + "offline/test_benders.py",
+            U + "offline/test_separation.py",
         ),
     ),
     Part(
         "periods",
         ("offline/periods.py",),
-        (U + "offline/test_periods.py", P + "test_period_bounds.py"),
+        (U + "offline/test_periods.py", U + "offline/test_period_bounds.py"),
     ),
     Part(
         "elastic bound",
@@ -157,8 +157,8 @@ PARTS = (
         (
             U + "offline/test_elastic_bound_parts.py",
             U + "offline/test_mean_bound_parts.py",
-            O + "test_elastic_bound.py",
-            O + "test_mean_bound.py",
+            U + "offline/test_elastic_bound.py",
+            U + "offline/test_mean_bound.py",
         ),
     ),
     Part(
@@ -166,13 +166,13 @@ PARTS = (
         ("offline/rigid_bound.py", "offline/rigid_utility.py"),
         (
             U + "offline/test_rigid*.py",
-            P + "test_whatif_bound.py",
+            U + "offline/test_whatif_bound.py",
         ),
     ),
     Part(
         "priced bound",
         ("offline/column_generation/bound.py",),
-        (U + "offline/test_column_generation_parts.py", O + "test_column_generation.py"),
+        (U + "offline/test_column_generation_parts.py", U + "offline/test_column_generation.py"),
     ),
     Part(
         "worker counts",
@@ -189,7 +189,7 @@ PARTS = (
             U + "offline/test_filling.py",
             U + "offline/test_slot_model.py",
             U + "offline/test_shortfall.py",
-            P + "test_cuts.py",
+            U + "offline/test_cuts.py",
         ),
     ),
     Part(
@@ -197,8 +197,8 @@ PARTS = (
         ("offline/benders/primal.py",),
         (
             U + "offline/test_plans_and_primal.py",
-            P + "test_close_plans.py",
-            O + "test_separation.py",
+            U + "offline/test_close_plans.py",
+            U + "offline/test_separation.py",
         ),
     ),
 )

@@ -7,7 +7,7 @@ one changes nothing, and then whoever was shrunk takes back what nobody used.
 
 from collections import Counter
 
-from controller_pods import drop, fits, one_by_one, one_node, take, workers_of
+from tests.oracle.controller_pods import drop, fits, one_by_one, one_node, take, workers_of
 
 
 class Reference:

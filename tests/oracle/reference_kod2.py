@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 
-from controller_pods import fits, gang, idle, one_by_one, one_node, take, workers_of
+from tests.oracle.controller_pods import fits, gang, idle, one_by_one, one_node, take, workers_of
 
 
 class Reference:

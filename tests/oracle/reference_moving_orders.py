@@ -6,7 +6,7 @@ Jobs are (submitted, duration, gpus) in order of arrival; `servers` lists the GP
 
 from fractions import Fraction
 
-from reference_running_first import decide
+from tests.oracle.reference_running_first import decide
 
 
 class World:

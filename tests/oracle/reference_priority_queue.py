@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 
-from controller_pods import fits, gang, one_by_one, take, workers_of
+from tests.oracle.controller_pods import fits, gang, one_by_one, take, workers_of
 
 
 class Reference:

@@ -6,7 +6,7 @@ The test sets `values`, what has been seen of each job, and `up`, the machines t
 import math
 from collections import Counter
 
-from controller_pods import fits, gang, idle, take
+from tests.oracle.controller_pods import fits, gang, idle, take
 
 PC, WC, CC = "progressing", "watching", "converged"
 

@@ -17,8 +17,8 @@ from oasis import Cluster, Instance, Job, Piecewise, Server
 from oasis.model.schedule import COUNT, SLOT
 from oasis.online.search import Granularity
 from tests.oracle.kinds import RESOURCES, Labels, machines, ways
-from tests.oracle.test_minimum_of_workers import outcomes, priced
 from tests.strategies import Market
+from tests.unit.online.test_minimum_of_workers import outcomes, priced
 
 
 def market(seed: int) -> Market:

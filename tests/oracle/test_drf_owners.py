@@ -1,7 +1,6 @@
 """Dominant resource fairness of rigid jobs, in order of arrival or by owner; who counts once."""
 
 import pytest
-import reference_schedulers as reference
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -16,6 +15,7 @@ from oasis.simulator import (
     replay,
     rigid_workload,
 )
+from tests.oracle import reference_schedulers as reference
 from tests.philly_shape import philly_shaped
 
 owned_jobs = st.lists(

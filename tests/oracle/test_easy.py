@@ -1,12 +1,12 @@
 """EASY backfilling against lists of its own, and what it promises."""
 
 import pytest
-import reference_easy as reference
 from hypothesis import given
 from hypothesis import strategies as st
 
 from baselines import EASY, FIFO
 from oasis.simulator import PlainJob, replay, rigid_workload
+from tests.oracle import reference_easy as reference
 from tests.philly_shape import philly_shaped
 
 SERVERS = {"pooled": [64], "whole": [8] * 8}

@@ -9,15 +9,14 @@ from pathlib import Path
 from statistics import fmean
 
 import pytest
-import reference_moving_orders
-import reference_running_first
-import reference_schedulers as reference
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from baselines import FIFO, LAS, SJF, SRSF, SRTF, FinishTimeFairness, Gittins
 from oasis import InstanceError
 from oasis.simulator import PlainJob, replay, rigid_workload
+from tests.oracle import reference_moving_orders, reference_running_first
+from tests.oracle import reference_schedulers as reference
 from tests.philly_shape import philly_jobs, philly_shaped
 
 DATA = Path(os.environ.get("OASIS_DATA", Path(__file__).parents[2] / "../shared/data"))

@@ -23,7 +23,9 @@ from oasis.solvers import TRUST, Status
 from offline import METHODS, BendersParams, OfflineResult, solve
 from offline.column_generation.bound import configuration_bound
 from offline.state import trivial_bound
-from tests.oracle.test_benders import (
+from tests.oracle.tiny import seeded, tiny_instance
+from tests.strategies import all_instances, fewer, of, prices, small_instances
+from tests.unit.offline.test_benders import (
     EXAMPLES,
     FRACTIONS,
     SMALL,
@@ -32,9 +34,7 @@ from tests.oracle.test_benders import (
     proven,
     unaided,
 )
-from tests.oracle.test_milp_agreement import FALSE_OPTIMA
-from tests.oracle.tiny import seeded, tiny_instance
-from tests.strategies import all_instances, fewer, of, prices, small_instances
+from tests.unit.offline.test_milp_agreement import FALSE_OPTIMA
 
 INEXACT = {"colgen"}  # closes the gap of the configuration LP only by luck
 NAMED = [method for method in METHODS if method != "auto"]  # which only chooses among them

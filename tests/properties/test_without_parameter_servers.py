@@ -32,7 +32,6 @@ from offline.params import ConfigurationParams
 from offline.processes import Message, ProcessTask
 from offline.state import Phase
 from offline.tasks import Child
-from tests.oracle.test_benders import FRACTIONS, SMALL, WHOLE, hurried, proven, unaided
 from tests.properties.test_offline_methods import (
     DIGITS,
     INEXACT,
@@ -52,6 +51,7 @@ from tests.strategies import (
     small_instances,
 )
 from tests.unit.kubernetes.fakes import FakeCluster, site_for, specs_of
+from tests.unit.offline.test_benders import FRACTIONS, SMALL, WHOLE, hurried, proven, unaided
 
 COMMITMENTS = ("none", "start", "arrival")
 

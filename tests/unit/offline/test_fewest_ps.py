@@ -15,8 +15,8 @@ from offline.benders.master import CountModel
 from offline.model.arrays import OfflineArrays
 from offline.model.constraints import fewest_ps, ps_of_work
 from tests import builders
-from tests.oracle.test_benders import assert_satisfies, feasible
 from tests.strategies import fewer, small_instances
+from tests.unit.offline.test_benders import assert_satisfies, feasible
 
 JOB = builders.job("j", workers=9, worker={"gpu": 1}, ps={"cpu": 1}, utility=Constant(1.0))
 

@@ -22,7 +22,7 @@ from offline.benders.decomposition import LEVELS
 from offline.heuristics.recombination import Alternation
 from offline.params import BendersParams
 from tests.oracle.odds import CROSSED, at_odds, unit_job
-from tests.oracle.test_benders import SMALL, unaided
+from tests.unit.offline.test_benders import SMALL, unaided
 
 FRACTIONS, _, WHOLE = (phase for phase, *_ in LEVELS)
 WINDOWS = "ruin and recreate in windows"  # it takes turns with another search

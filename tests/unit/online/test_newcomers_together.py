@@ -14,9 +14,9 @@ import oasis
 from oasis import Instance, Recourse
 from oasis.online.recourse import RecourseParams, Replanner, SampledFutures, planner
 from oasis.online.server_group import ServerGroup
-from tests.properties.test_admission_rules import RULES, past_of
-from tests.properties.test_recourse_contract import replayed
 from tests.strategies import all_instances, crowded_instances, fewer
+from tests.unit.online.test_admission_rules import RULES, past_of
+from tests.unit.online.test_recourse_contract import replayed
 
 
 @pytest.mark.parametrize("rule", RULES)

@@ -6,10 +6,7 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-import reference_dragon
 import reference_kod2
-import reference_priority_queue
-import reference_specon
 
 from baselines.dragon import Dragon, LocalityAware
 from baselines.kod2 import Kod2
@@ -27,6 +24,7 @@ from oasis.simulator import (
     TrainingCurve,
     Workload,
 )
+from tests.oracle import reference_dragon, reference_priority_queue, reference_specon
 
 
 def beside(module, name, *options):

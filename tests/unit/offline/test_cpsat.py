@@ -24,10 +24,10 @@ from offline.model.milp import CompactModel
 from offline.state import OUTWARD
 from tests.benchmarks import cpsat, whole_numbers
 from tests.benchmarks.whole_numbers import WholeModel, whole_model, whole_row
-from tests.oracle.test_milp import hard, instance, job
-from tests.oracle.test_milp_agreement import FALSE_OPTIMA
 from tests.oracle.tiny import seeded, tiny_instance
 from tests.strategies import fewer, small_instances
+from tests.unit.offline.test_milp import hard, instance, job
+from tests.unit.offline.test_milp_agreement import FALSE_OPTIMA
 
 LIMIT = 1.0 + CAPACITY_TOLERANCE
 

@@ -19,8 +19,8 @@ from offline.benders.master import CountModel
 from offline.benders.subproblem import Separation
 from offline.model.arrays import GROUPS, OfflineArrays
 from offline.periods import PeriodModel
-from tests.oracle.test_milp_agreement import assert_solvers_agree
 from tests.oracle.tiny import seeded, tiny_instance
+from tests.unit.offline.test_milp_agreement import assert_solvers_agree
 
 
 def periods(first_seed: int) -> Iterator[ArrayModel]:

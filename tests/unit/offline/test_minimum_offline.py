@@ -18,8 +18,8 @@ from offline.benders.slot_model import SlotModel
 from offline.enumeration import fitting_counts
 from offline.model.arrays import GROUPS, OfflineArrays
 from offline.model.milp import CompactModel
-from tests.oracle.test_benders import SMALL, Patience, hurried, unaided
 from tests.oracle.tiny import seeded, tiny_instance
+from tests.unit.offline.test_benders import SMALL, Patience, hurried, unaided
 
 
 def gangs(seed: int) -> Instance:

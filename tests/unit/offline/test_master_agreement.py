@@ -29,9 +29,9 @@ from offline.benders.subproblem import Separation
 from offline.model.arrays import GROUPS, OfflineArrays
 from tests.benchmarks.streams import calibrated
 from tests.linear import as_pulp
-from tests.oracle.test_benders import misfits, with_cuts
-from tests.oracle.test_milp_agreement import assert_solvers_agree
 from tests.oracle.tiny import seeded, tiny_instance
+from tests.unit.offline.test_benders import misfits, with_cuts
+from tests.unit.offline.test_milp_agreement import assert_solvers_agree
 
 ROUNDS = 3  # of cuts, by few classes of servers and by single ones
 

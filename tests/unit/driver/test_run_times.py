@@ -14,8 +14,8 @@ from oasis.driver.driver import Driver
 from oasis.driver.entry import Facts
 from oasis.scheduling.job import NOTHING, Allocation
 from oasis.scheduling.policy import wants
-from tests.properties.test_recourse_stays import cluster_of_equals
 from tests.unit.kubernetes.fakes import site_for, specs_of
+from tests.unit.online.test_recourse_stays import cluster_of_equals
 
 KEEPING = [
     name

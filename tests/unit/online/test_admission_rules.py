@@ -20,8 +20,8 @@ from oasis.online.recourse import (
     Replanner,
     SampledFutures,
 )
-from tests.properties.test_recourse_contract import contents, replayed
 from tests.strategies import all_instances, crowded_instances, fewer, of
+from tests.unit.online.test_recourse_contract import contents, replayed
 
 
 def past_of(instance: Instance) -> LearnedPrices:
