@@ -68,8 +68,7 @@ PARTS = (
         ("oasis/online/dp/*.py",),
         (
             U + "online/test_split*.py",
-            U + "online/test_split.py",
-            O + "test_best_form.py",
+            P + "test_theorem1_optimality.py",
             P + "test_search_fast_path.py",
         ),
     ),

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from oasis import Cluster, Form, Instance, Job, Piecewise, Server, Speeds
+from tests.strategies import FloatArray, Market
 
 RESOURCES = ("gpu", "bandwidth_gbps")
 KINDS = ("a", "b", "c")
@@ -77,22 +78,43 @@ def instance(seed: int) -> Instance:
     for k in range(int(rng.integers(2, 4))):
         values = np.sort(rng.choice([0.5, 1.0, 2.0, 5.0, 9.0, 20.0], horizon))[::-1]
         several = ways(rng) if rng.random() < 0.8 else {"requires": some(rng)}
-        jobs.append(
-            Job(
-                f"j{k}",
-                arrival=int(rng.integers(0, horizon)) if rng.random() < 0.5 else 0,
-                epochs=int(rng.integers(1, 3)),
-                chunks=int(rng.integers(1, 3)),
-                minibatches=1,
-                minibatch_time=float(rng.choice([0.5, 1.0])),
-                gradient_mb=0.0,
-                worker={"gpu": 1.0, "bandwidth_gbps": 1.0},
-                ps={"bandwidth_gbps": 2.0},
-                utility=Piecewise(tuple(float(t) for t in range(horizon)), tuple(values.tolist())),
-                **several,
-            )
-        )
+        arrival = int(rng.integers(0, horizon)) if rng.random() < 0.5 else 0
+        jobs.append(_job(rng, f"j{k}", arrival, values, several))
     return Instance(horizon, cluster, tuple(jobs))
+
+
+def market(seed: int) -> Market:
+    """A job of two or three forms on a few machines; some prices are 0, some machines full."""
+    rng = np.random.default_rng(seed)
+    horizon = int(rng.integers(2, 5))
+    cluster = Cluster(RESOURCES, machines(rng, "w"), machines(rng, "p"), slot_seconds=1.0)
+    values = np.sort(rng.choice([0.0, 1.0, 2.0, 5.0, 9.0, 20.0], horizon))[::-1]
+    job = _job(rng, "j", 0, values, ways(rng))
+    arrays = []
+    for capacity in (cluster.worker_capacity, cluster.ps_capacity):
+        shape = (horizon, *capacity.shape)
+        used = np.floor(rng.random(shape) * rng.choice([0.0, 0.0, 0.5, 1.1], shape) * capacity)
+        arrays.append((rng.choice([0.0, 0.25, 0.25, 0.5, 1.5], shape), np.minimum(used, capacity)))
+    (worker_prices, worker_used), (ps_prices, ps_used) = arrays
+    return Market(job, cluster, horizon, worker_prices, ps_prices, worker_used, ps_used)
+
+
+def _job(
+    rng: np.random.Generator, name: str, arrival: int, values: FloatArray, several: dict[str, Any]
+) -> Job:
+    return Job(
+        name,
+        arrival,
+        epochs=int(rng.integers(1, 3)),
+        chunks=int(rng.integers(1, 4)),
+        minibatches=1,
+        minibatch_time=float(rng.choice([0.5, 1.0])),
+        gradient_mb=0.0,
+        worker={"gpu": 1.0, "bandwidth_gbps": 1.0},
+        ps={"bandwidth_gbps": 2.0},
+        utility=Piecewise(tuple(map(float, range(len(values)))), tuple(values.tolist())),
+        **several,
+    )
 
 
 # -- the optimum by enumeration --------------------------------------------------------------------

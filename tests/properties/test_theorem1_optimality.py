@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -13,20 +14,26 @@ from hypothesis import strategies as st
 
 import oasis
 from oasis import BestSchedule, Constant, Instance, Schedule
+from tests.oracle import kinds
 from tests.oracle.reference_search import (
     Question,
     brute_force,
     printed,
+    printed_costs,
     ps_for,
     textbook,
+    textbook_costs,
     textbook_payoffs,
 )
 from tests.strategies import (
+    TWISTS,
     Maker,
     Market,
     all_instances,
     calm_markets,
+    degenerate_markets,
     fewer,
+    gang_markets,
     generous_markets,
     markets,
     more,
@@ -36,7 +43,10 @@ from tests.strategies import (
     schedulers,
 )
 
-answerable = st.one_of(generous_markets(most_work=20), calm_markets(), rugged_markets())
+answerable = st.one_of(
+    *(generous_markets(most_work=20), calm_markets(), rugged_markets()),
+    *(gang_markets(most_work=20), *map(degenerate_markets, TWISTS)),
+)
 
 
 def close(value: float) -> object:
@@ -89,56 +99,38 @@ def single_job_optimum(market: Market) -> float:
     return float(pulp.value(problem.objective) or 0.0)  # None: nothing costs or is worth
 
 
-@given(markets(), of(0.0, 1e-3, 0.3))
-def test_payoff_equals_the_textbook_dynamic_programme(market: Market, fraction: float) -> None:
-    found = search(market, fraction=fraction)
-    assert found.payoff == close(textbook(market.arguments, fraction))
+# Markets, and how many more examples of them than of most: rugged ones are cheap and the hardest.
+FAMILIES = {
+    "any": (markets(most_work=20), 1),
+    "larger jobs": (markets(most_slots=8, most_work=40, most_servers=4), 1),
+    "slots and servers repeat": (calm_markets(), 1),
+    "rugged": (rugged_markets(), 6),
+    "a minimum of workers": (gang_markets(most_slots=4), 4),
+    **{twist: (degenerate_markets(twist), 4) for twist in TWISTS},
+}
 
 
-@given(markets(most_slots=8, most_work=40, most_servers=4))
-def test_payoff_equals_the_textbook_dynamic_programme_on_larger_jobs(market: Market) -> None:
-    assert search(market).payoff == close(textbook(market.arguments))
+@pytest.mark.parametrize("family", FAMILIES)
+def test_payoff_equals_the_textbook_and_in_chunks_the_printed_one(family: str) -> None:
+    """And worker-slots are never worse than chunks."""
+    made, factor = FAMILIES[family]
 
+    @more(factor)
+    @given(made, of(0.0, 1e-3, 0.3))
+    def check(market: Market, fraction: float) -> None:
+        found = search(market, fraction=fraction)
+        assert found.payoff == close(textbook(market.arguments, fraction))
+        chunks = search(market, "chunk", fraction).payoff
+        assert chunks == close(printed(market.arguments, fraction))
+        assert found.payoff >= chunks - 1e-9 * max(1.0, chunks)
 
-@given(calm_markets(), of(0.0, 1e-3))
-def test_payoff_equals_the_textbook_where_slots_and_servers_repeat(
-    market: Market, fraction: float
-) -> None:
-    assert search(market, "worker-slot", fraction).payoff == close(
-        textbook(market.arguments, fraction)
-    )
-
-
-@more(10)
-@given(rugged_markets(), of(0.0, 0.3))
-def test_payoff_equals_the_textbook_where_slot_costs_are_rugged(
-    market: Market, fraction: float
-) -> None:
-    found = search(market, "worker-slot", fraction)
-    assert found.payoff == close(textbook(market.arguments, fraction))
-
-
-@more(2)
-@given(rugged_markets(), of(0.0, 0.3))
-def test_chunk_payoff_equals_the_printed_one_where_slot_costs_are_rugged(
-    market: Market, fraction: float
-) -> None:
-    found = search(market, "chunk", fraction)
-    assert found.payoff == close(printed(market.arguments, fraction))
+    check()
 
 
 @pytest.mark.nightly
 @given(calm_markets(most_slots=40, most_work=150))
 def test_payoff_equals_the_textbook_on_long_horizons(market: Market) -> None:
     assert search(market).payoff == close(textbook(market.arguments))
-
-
-@fewer(2)
-@given(calm_markets())
-def test_chunk_payoff_equals_the_printed_one_where_slots_and_servers_repeat(
-    market: Market,
-) -> None:
-    assert search(market, "chunk").payoff == close(printed(market.arguments))
 
 
 @fewer(2)
@@ -162,16 +154,8 @@ def test_every_decision_of_oasis_has_the_textbook_payoff(instance: Instance, mak
         assert scheduler.submit(job).payoff == close(expected)
 
 
-@given(markets(most_work=20), of(0.0, 1e-3, 0.3))
-def test_chunk_payoff_equals_the_printed_dynamic_programme(market: Market, fraction: float) -> None:
-    """And worker-slots are never worse than chunks."""
-    chunks = search(market, "chunk", fraction).payoff
-    assert chunks == close(printed(market.arguments, fraction))
-    assert search(market, fraction=fraction).payoff >= chunks - 1e-9 * max(1.0, chunks)
-
-
 @fewer(2)
-@given(markets(most_slots=3, most_work=3))
+@given(st.one_of(*(make(most_slots=3, most_work=3) for make in (markets, gang_markets))))
 def test_payoff_equals_brute_force_over_all_placements(market: Market) -> None:
     assert search(market).payoff == close(brute_force(market.arguments))
 
@@ -182,6 +166,55 @@ def test_payoff_equals_brute_force_over_all_placements(market: Market) -> None:
 def test_payoff_equals_the_single_job_milp(market: Market) -> None:
     optimum = single_job_optimum(market)
     assert search(market).payoff == pytest.approx(optimum, rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize("granularity", ["worker-slot", "chunk"])
+@pytest.mark.parametrize("floor", [0.0, 0.5])
+def test_the_best_form_is_that_of_the_textbook(floor: float, granularity: str) -> None:
+    """Each form as if there were no others, on the machines that admit it."""
+    seen: Counter[object] = Counter()
+    for seed in range(500):
+        market = kinds.market(seed)
+        found = search(market, granularity, floor)
+        if found.schedule is None:
+            seen["no label"] += str(found.reason).startswith("no machine admits it: label")
+        else:
+            seen[found.schedule.form] += 1
+        check_form(market, found, floor, granularity)
+    assert min(seen[each] for each in (0, 1, 2, "no label")) > 10, seen
+
+
+def check_form(market: Market, found: BestSchedule, floor: float, granularity: str) -> None:
+    cluster, options, least = market.cluster, [], []
+    forms = [replace(market, job=form).arguments for form in market.job.in_forms]
+    questions = [Question(**form) for form in forms]
+    able = [k for k, form in enumerate(market.job.in_forms) if cluster.unmet(form) is None]
+    first = min((-(-questions[k].work // questions[k].job.chunks) for k in able), default=1) - 1
+    for k in able:
+        one = questions[k]
+        costs = textbook_costs(one, one.work) if granularity != "chunk" else printed_costs(one)
+        for t, cost in enumerate(costs):
+            worth = one.utility(t)
+            least.append((cost, cost / worth if worth > 0 else math.inf))
+            if worth >= floor * float(market.job.utility(first)):
+                options.append((worth - cost, t, k))
+    best = max([0.0, *(payoff for payoff, _, _ in options)])
+    assert found.payoff == close(best)
+    if found.schedule is not None:
+        equal = [(t, k) for payoff, t, k in options if payoff >= best - 1e-11 * (1 + best)]
+        assert (found.completion - market.job.arrival, found.schedule.form) == min(equal)
+        job = market.job.in_forms[found.schedule.form]
+        assert oasis.verify(Instance(market.horizon, cluster, (market.job,)), {"j": found.schedule})
+        counts = np.bincount(*found.schedule.workers[:, ::2].T)
+        assert all(n == 0 or job.min_workers <= n <= job.chunks for n in counts)
+    smallest, factor = (min((each[i] for each in least), default=math.inf) for i in (0, 1))
+    if found.schedule is None:
+        assert (found.rejection is None) == (smallest == math.inf)
+    if found.rejection is not None:
+        assert found.rejection.smallest_utility == close(smallest)
+        # Utilities are steps of a line: its floor is that of the search, a factor is not.
+        if floor == 0 and found.rejection.utility_factor is not None:
+            assert found.rejection.utility_factor == close(factor)
 
 
 @given(answerable, of("worker-slot", "chunk"))

@@ -6,7 +6,6 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-import reference_kod2
 
 from baselines.dragon import Dragon, LocalityAware
 from baselines.kod2 import Kod2
@@ -24,7 +23,12 @@ from oasis.simulator import (
     TrainingCurve,
     Workload,
 )
-from tests.oracle import reference_dragon, reference_priority_queue, reference_specon
+from tests.oracle import (
+    reference_dragon,
+    reference_kod2,
+    reference_priority_queue,
+    reference_specon,
+)
 
 
 def beside(module, name, *options):

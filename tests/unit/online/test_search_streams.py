@@ -1,0 +1,82 @@
+"""Room that a search counts on degenerate markets, and what a long stream of jobs leaves behind."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from oasis import Cluster, Constant, Job, OASiS, PriceBounds, Server
+from oasis.model.resources import as_array
+from oasis.online.ledger import Ledger
+from oasis.online.search import Search
+from tests.oracle.reference_search import Question
+from tests.strategies import TWISTS, Market, degenerate_markets
+
+
+@pytest.mark.parametrize("twist", TWISTS)
+def test_room_counts_workers_with_their_parameter_servers(twist: str) -> None:
+    @given(degenerate_markets(twist))
+    def check(market: Market) -> None:
+        question = Question(**market.arguments)
+        most = min(market.job.chunks, question.work)
+        fits = [
+            max(n for n in range(most + 1) if question.slot_cost(t, n) < np.inf)
+            for t in range(len(question.slots))
+        ]
+        arrays = (market.worker_prices, market.ps_prices, market.worker_used, market.ps_used)
+        found = Search(market.job, Ledger.of_arrays(market.cluster, *arrays))
+        rooms = [found.room_until(slot) for slot in range(market.job.arrival, market.horizon)]
+        assert rooms == np.cumsum(fits).tolist()
+
+    check()
+
+
+def tiny_stream(jobs: int) -> tuple[OASiS, list[Job]]:
+    """Jobs of a few worker-slots on a cluster that they fill."""
+    horizon, capacity = 50, {"gpu": 4.0, "cpu": 8.0}
+    groups = [tuple(Server(f"{group}{k}", capacity) for k in range(4)) for group in "wp"]
+    cluster = Cluster(("gpu", "cpu", "bandwidth_gbps", "disk", "memory"), *groups, 1.0)
+    made = [
+        Job(f"j{i}", i * horizon // jobs, 1, 1 + i % 3, 1, 1.0, 0.0, {"gpu": 1.0}, {}, Constant(v))
+        for i, v in enumerate(np.random.default_rng(0).uniform(1, 100, jobs).tolist())
+    ]
+    bounds = PriceBounds.from_jobs(made[:100], cluster, horizon)
+    return OASiS(cluster, horizon, bounds), made
+
+
+def left_behind(jobs: int) -> int:
+    """Bytes that the second half of the jobs adds, apart from decisions and the names of jobs.
+
+    What was committed belongs to the decisions: it explains those that were rejections. A job keeps
+    its demands as arrays once they were asked for, which is done here before it is measured.
+    """
+    scheduler, made = tiny_stream(jobs)
+    for job in made:
+        for demand in (job.worker, job.ps):
+            as_array(demand, scheduler.cluster.resources)
+    half = jobs // 2
+    tracemalloc.start()
+    try:
+        sizes = []
+        for part in (made[:half], made[half:]):
+            for job in part:
+                scheduler.submit(job)
+                scheduler.decisions.clear()
+                scheduler.history._committed.clear()
+            scheduler.ids = set()
+            sizes.append(tracemalloc.get_traced_memory()[0])
+    finally:
+        tracemalloc.stop()
+    return sizes[1] - sizes[0]
+
+
+def test_a_thousand_jobs_leave_nothing_behind() -> None:
+    assert left_behind(1000) < 10_000
+
+
+@pytest.mark.nightly
+def test_ten_thousand_jobs_leave_nothing_behind() -> None:
+    assert left_behind(10_000) < 10_000
