@@ -1,12 +1,11 @@
 """Machines of several kinds and jobs of several forms, drawn from a seed; their joint optimum.
 
 The optimum is plain Python that shares nothing with `oasis`: every choice of a form for each job,
-every count of workers in every slot, and every way to place them. Amounts are whole numbers.
+every count of workers in every slot, and every way to place them.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import product
@@ -15,11 +14,13 @@ from typing import Any
 import numpy as np
 
 from oasis import Cluster, Form, Instance, Job, Piecewise, Server, Speeds
+from tests.oracle.reference_search import ps_for, total_work
 from tests.strategies import FloatArray, Market
 
 RESOURCES = ("gpu", "bandwidth_gbps")
 KINDS = ("a", "b", "c")
 Labels = Mapping[str, Any]
+SLACK = 1e-9  # sums of amounts are floats
 
 
 def machines(rng: np.random.Generator, name: str) -> tuple[Server, ...]:
@@ -130,20 +131,15 @@ def optimum(given: Instance) -> float:
 
 
 def _in_these_forms(given: Instance, jobs: Sequence[Job]) -> float:
-    work = tuple(
-        max(1, math.ceil(job.epochs * job.chunks * job.minibatches * job.minibatch_time - 1e-9))
-        for job in jobs
-    )
+    work = tuple(total_work(job, given.cluster) for job in jobs)
 
     @cache
     def fits(counts: tuple[int, ...]) -> bool:
-        workers = [(job.worker, n, job.requires) for job, n in zip(jobs, counts, strict=True)]
-        servers = [
-            (job.ps, _ps_for(job, n), job.ps_requires) for job, n in zip(jobs, counts, strict=True)
-        ]
-        cluster = given.cluster
-        return _placed(workers, _free(cluster.worker_servers)) and _placed(
-            servers, _free(cluster.ps_servers)
+        pairs = list(zip(jobs, counts, strict=True))
+        workers = [(job.worker, n, job.requires) for job, n in pairs]
+        hosted = [(job.ps, ps_for(job, n), job.ps_requires) for job, n in pairs]
+        return _placed(workers, _free(given.cluster.worker_servers)) and _placed(
+            hosted, _free(given.cluster.ps_servers)
         )
 
     @cache
@@ -169,11 +165,6 @@ def _in_these_forms(given: Instance, jobs: Sequence[Job]) -> float:
     return best(0, work)
 
 
-def _ps_for(job: Job, workers: int) -> int:
-    b = job.worker.get("bandwidth_gbps", 0.0)
-    return math.ceil(workers * b / job.ps["bandwidth_gbps"] - 1e-9) if b > 0 else 0
-
-
 def _free(servers: Sequence[Server]) -> list[tuple[Labels, dict[str, float]]]:
     return [(server.labels, dict(server.capacity)) for server in servers for _ in server.ids]
 
@@ -187,7 +178,9 @@ def _placed(tasks: Sequence[Tasks], free: list[tuple[Labels, dict[str, float]]])
         return _placed(rest, free)
     for labels, room in free:
         admitted = all(labels.get(name) in values for name, values in required.items())
-        if admitted and all(room.get(name, 0.0) >= amount for name, amount in demand.items()):
+        if admitted and all(
+            room.get(name, 0.0) >= amount - SLACK for name, amount in demand.items()
+        ):
             for name, amount in demand.items():
                 room[name] = room.get(name, 0.0) - amount
             found = _placed([(demand, count - 1, required), *rest], free)
