@@ -12,6 +12,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+from hypothesis import strategies as st
 
 from oasis import Cluster, Form, Instance, Job, Piecewise, Server, Speeds
 from tests.oracle.reference_search import ps_for, total_work
@@ -82,6 +83,11 @@ def instance(seed: int) -> Instance:
         arrival = int(rng.integers(0, horizon)) if rng.random() < 0.5 else 0
         jobs.append(_job(rng, f"j{k}", arrival, values, several))
     return Instance(horizon, cluster, tuple(jobs))
+
+
+def instances() -> st.SearchStrategy[Instance]:
+    """Instances of any seed."""
+    return st.integers(0, 10**6).map(instance)
 
 
 def market(seed: int) -> Market:

@@ -1,17 +1,22 @@
-"""Room that a search counts on degenerate markets, and what a long stream of jobs leaves behind."""
+"""Room on degenerate markets, what a stream of jobs leaves behind, machines that are told apart."""
 
 from __future__ import annotations
 
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 
+import oasis
 from oasis import Cluster, Constant, Job, OASiS, PriceBounds, Server
 from oasis.model.resources import as_array
+from oasis.model.schedule import SERVER
+from oasis.online.best_schedule import found_by
 from oasis.online.ledger import Ledger
-from oasis.online.search import Search
+from oasis.online.search import Search, searches
+from tests.oracle import kinds
 from tests.oracle.reference_search import Question
 from tests.strategies import TWISTS, Market, degenerate_markets
 
@@ -80,3 +85,38 @@ def test_a_thousand_jobs_leave_nothing_behind() -> None:
 @pytest.mark.nightly
 def test_ten_thousand_jobs_leave_nothing_behind() -> None:
     assert left_behind(10_000) < 10_000
+
+
+def test_machines_are_told_apart_however_a_ledger_came_about() -> None:
+    """Shared columns, opened ones, arrays; rolled on, and with a machine lost."""
+    placed = 0
+    for seed in range(150):
+        small = kinds.instance(seed)
+        groups = {
+            name: tuple(replace(server, count=3) for server in getattr(small.cluster, name))
+            for name in ("worker_servers", "ps_servers")
+        }
+        given = replace(small, cluster=replace(small.cluster, **groups), horizon=small.horizon + 2)
+        cluster, probe = given.cluster, replace(given.jobs[0], id="probe", arrival=1)
+        scheduler = OASiS.from_instance(given, min_utility_fraction=0.0)
+        for job in given.jobs_by_arrival():
+            scheduler.submit(job)
+        ledger = scheduler.ledger
+        ledger.roll(1, scheduler.bounds)
+        prices, used = (
+            (ledger.worker_prices, ledger.ps_prices),
+            (ledger.worker_used, ledger.ps_used),
+        )
+        flat = replace(Ledger.of_arrays(cluster, *prices, *used), origin=1)
+        found = []
+        for each in (ledger, flat):
+            each.worker.lose(seed % 3)
+            found.append(found_by(searches(probe, each)))
+        schedules = [None if best is None else best.schedule for best in found]
+        assert schedules[0] == schedules[1], seed
+        if schedules[0] is not None:
+            placed += 1
+            alone = replace(given, jobs=(probe,), horizon=ledger.end)
+            assert oasis.verify(alone, {"probe": schedules[0]}) > 0
+            assert seed % 3 not in schedules[0].workers[:, SERVER]
+    assert placed > 80
