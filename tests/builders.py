@@ -118,3 +118,11 @@ def exit_code(*words: object) -> int:
         main([str(word) for word in words])
     assert isinstance(ended.value.code, int)
     return ended.value.code
+
+
+def policies(*, of_baselines: bool = False) -> list[str]:
+    """Names of all policies, or of those that need no instance; a new one is there by itself."""
+    from baselines import ALL
+    from experiments.evaluation.policies import POLICIES
+
+    return list(ALL if of_baselines else POLICIES)

@@ -565,3 +565,26 @@ TWISTS = (
     *("no demand", "b = B", "b close to 0", "underflowed prices", "tied prices"),
     *("full servers", "one slot left"),
 )
+
+
+# -- jobs and clusters without parameter servers ---------------------------------------------------
+
+
+def all_reduced(job: Job, *, keep_demand: bool) -> Job:
+    """The job with workers that exchange gradients without parameter servers."""
+    worker = {name: amount for name, amount in job.worker.items() if name != BANDWIDTH}
+    time = job.minibatch_time or 0.5
+    ps = job.ps if keep_demand else {}
+    return replace(job, worker=worker, ps=ps, gradient_mb=0.0, minibatch_time=time)
+
+
+def without_servers(instance: Instance, *, keep_demand: bool = False) -> Instance:
+    """The instance with jobs and a cluster without parameter servers."""
+    jobs = tuple(all_reduced(job, keep_demand=keep_demand) for job in instance.jobs)
+    return replace(instance, jobs=jobs, cluster=replace(instance.cluster, ps_servers=()))
+
+
+@st.composite
+def bare(draw: st.DrawFn, made: st.SearchStrategy[Instance]) -> Instance:
+    """Instances without parameter servers; the jobs of some say what one would demand."""
+    return without_servers(draw(made), keep_demand=draw(st.booleans()))

@@ -16,6 +16,7 @@ from tests.oracle import kinds
 from tests.strategies import (
     Maker,
     all_instances,
+    bare,
     crowded_instances,
     fewer,
     more,
@@ -242,7 +243,9 @@ def assert_bottleneck_is_part_of_the_cost(
 
 
 @more(2)
-@given(st.one_of(all_instances(), kinds.instances()), schedulers(), st.data())
+@given(
+    st.one_of(all_instances(), bare(all_instances()), kinds.instances()), schedulers(), st.data()
+)
 def test_save_and_load_equals_never_having_stopped(
     tmp_path_factory: pytest.TempPathFactory,
     instance: Instance,

@@ -18,12 +18,16 @@ from tests.strategies import (
     FloatArray,
     Maker,
     all_instances,
+    bare,
     fewer,
     more,
     prices,
     schedulers,
     small_instances,
 )
+
+anything = st.one_of(all_instances(), bare(all_instances()), kinds.instances())
+small = st.one_of(small_instances(), bare(small_instances()), kinds.instances())
 
 
 def at_most(bound: float) -> float:
@@ -37,7 +41,7 @@ def earned(instance: Instance, scheduler: oasis.OASiS) -> tuple[float, FloatArra
 
 
 @more(2)
-@given(st.one_of(all_instances(), kinds.instances()), schedulers())
+@given(anything, schedulers())
 def test_a_run_keeps_every_constraint_and_admits_what_has_a_positive_payoff(
     instance: Instance, make: Maker
 ) -> None:
@@ -51,7 +55,7 @@ def test_a_run_keeps_every_constraint_and_admits_what_has_a_positive_payoff(
             assert decision.payoff == pytest.approx(decision.utility - decision.cost, abs=1e-12)
 
 
-@given(st.one_of(small_instances(), kinds.instances()), st.data())
+@given(small, st.data())
 def test_weak_duality_at_any_prices(instance: Instance, data: st.DataObject) -> None:
     worker_prices, ps_prices = data.draw(prices(instance))
     optimum = solve(instance, method="bruteforce").objective
@@ -59,7 +63,7 @@ def test_weak_duality_at_any_prices(instance: Instance, data: st.DataObject) -> 
 
 
 @fewer(2)
-@given(st.one_of(all_instances(), kinds.instances()), schedulers())
+@given(anything, schedulers())
 def test_weak_duality_against_the_milp(instance: Instance, make: Maker) -> None:
     optimum = solve(instance, method="milp").objective
     utility, worker_prices, ps_prices = earned(instance, make(instance))
@@ -69,7 +73,7 @@ def test_weak_duality_against_the_milp(instance: Instance, make: Maker) -> None:
     assert optimum <= at_most(oasis.dual_bound(instance, *zero))
 
 
-@given(st.one_of(all_instances(), kinds.instances()), st.data())
+@given(anything, st.data())
 def test_dual_bound_is_rent_plus_payoffs_on_the_empty_cluster(
     instance: Instance, data: st.DataObject
 ) -> None:

@@ -17,6 +17,7 @@ import pytest
 
 import oasis
 from oasis import Form, Instance, OASiS, Recourse, Schedule
+from oasis.model.instance_file import instance_to_dict
 from oasis.model.schedule import committed
 from oasis.solvers import Status
 from oasis.solvers.budget import Budget, WorkCounter
@@ -31,7 +32,10 @@ from offline.heuristics.recombination import recombine
 from offline.heuristics.window_search import WindowSearch
 from offline.model.arrays import GROUPS, OfflineArrays
 from offline.model.milp import CompactModel
-from offline.state import SolveState
+from offline.params import ConfigurationParams
+from offline.processes import Message, ProcessTask
+from offline.state import Phase, SolveState
+from offline.tasks import Child
 from tests.oracle import kinds
 from tests.oracle.tiny import seeded, tiny_instance
 from tests.unit.offline.test_benders import SMALL, Patience, hurried, unaided
@@ -329,3 +333,19 @@ def test_prices_are_learnt_from_days_with_forms() -> None:
         learned = learn_prices([instance])
         assert learned.jobs == tuple(instance.jobs_by_arrival())
         assert np.isfinite(learned.worker).all()
+
+
+def test_prices_of_no_machine_reach_another_process() -> None:
+    instance = oasis.generate("testbed", jobs=3, ps_servers=0, worker_servers=2, seed=1)
+    scheduler = oasis.OASiS.from_instance(instance)
+    run = oasis.simulate(instance, scheduler)
+    prices = scheduler.ledger.worker_prices, scheduler.ledger.ps_prices
+    known: Any = {"instance": instance_to_dict(instance), "schedules": run.schedules}
+    known |= {"bound": run.total_utility * (1 + 1e-9), "seconds": 5.0}
+    params, said = ConfigurationParams(), list[Message]()
+    task = ProcessTask("heuristics", Phase.WINDOWS, params, 0, prices, **known)
+    child = Child(pickle.loads(pickle.dumps(task)), said.append)
+    assert child.start.prices is not None
+    assert child.start.prices.ps.shape == prices[1].shape
+    child.run()
+    assert said[-1] == ("status", "optimal")
