@@ -259,23 +259,6 @@ def test_free_slots_are_used_from_the_first_on() -> None:
     assert split.counts.tolist() == [4, 4, 1, 0, 0, 0]
 
 
-def test_full_slots_hold_nothing() -> None:
-    table = np.full((3, 4), np.inf)
-    table[:, 0] = 0.0
-    assert best_split(*runs(table), np.ones(3), 1) is None
-    assert smallest_cost(*runs(table), 1) is None
-    assert smallest_factor(*runs(table), np.ones(3), 1) is None
-
-
-def test_one_slot_left() -> None:
-    row, length = np.array([[0.0, 0.25]]), np.array([1])
-    split = best_split(row, length, np.array([1.0]), 1)
-    assert split is not None
-    assert split.payoff == 0.75
-    assert best_split(row, length, np.array([1.0]), 2) is None
-    assert best_split(row, length, np.array([0.0]), 1) is None
-
-
 def test_a_payoff_of_zero_is_not_above_zero() -> None:
     row, length = np.array([[0.0, 0.25]]), np.array([1])
     assert best_split(row, length, np.array([0.25]), 1, 0.0) is None
