@@ -36,9 +36,8 @@ from offline.patterns import CutGenerator, PatternPool, classes
 from offline.state import trivial_bound
 from tests.linear import as_pulp
 from tests.oracle.odds import CROSSED, at_odds, crossed, quarrels, unit_job
-from tests.oracle.tiny import seeded, tiny_instance
+from tests.oracle.tiny import FALSE_OPTIMA, seeded, tiny_instance
 from tests.strategies import all_instances, bare, fewer, of, small_instances
-from tests.unit.offline.test_milp_agreement import FALSE_OPTIMA
 
 NO_LIMIT = Budget()
 PROOF = 1e-6
@@ -47,7 +46,7 @@ DIGITS = 1e-9
 TIGHT = (24, 36, 98, 189, 307, 323, 360, 375, 395)
 PATIENCE = 2_000  # phases until a solve without a limit is taken for endless
 
-# -- the oracle --------------------------------------------------------------------------------
+# -- the oracle ------------------------------------------------------------------------------------
 
 
 def optimum(instance: Instance) -> Mapping[str, Schedule]:
@@ -141,7 +140,7 @@ def with_cuts(model: CountModel, number: int) -> int:
     return added
 
 
-# -- the master --------------------------------------------------------------------------------
+# -- the master ------------------------------------------------------------------------------------
 
 
 @given(st.one_of(small_instances(), quarrels()))
@@ -246,7 +245,7 @@ def test_held_counts_may_fall_but_not_rise_in_their_slots(instance: Instance) ->
             )
 
 
-# -- the whole method --------------------------------------------------------------------------
+# -- the whole method ------------------------------------------------------------------------------
 
 
 SMALL = BendersParams().whole_size

@@ -244,7 +244,7 @@ def schedules(planner: Replanner) -> dict[int, Schedule | None]:
     return {key: live.schedule for key, live in planner.plan.live.items()}
 
 
-# -- rules of admission --------------------------------------------------------------------------
+# -- rules of admission ----------------------------------------------------------------------------
 
 
 @fewer(25)
