@@ -150,3 +150,11 @@ def malformed(test: str, name: str) -> list[tuple[str, Any, str, bool]]:
         field, value, message, *more = line.split(" | ")
         found.append((field, GONE if value == "GONE" else json.loads(value), message, not more))
     return found
+
+
+def policies(*, of_baselines: bool = False) -> list[str]:
+    """Names of all policies, or of those that need no instance; a new one is there by itself."""
+    from baselines import ALL
+    from experiments.evaluation.policies import POLICIES
+
+    return list(ALL if of_baselines else POLICIES)

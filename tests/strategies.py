@@ -513,3 +513,78 @@ class Maker:
 
     def __call__(self, instance: Instance) -> OASiS:
         return OASiS.from_instance(instance, **self.options)
+
+
+# -- gangs, and markets at the edge of what there can be -------------------------------------------
+
+
+def gangs(draw: st.DrawFn, job: Job) -> Job:
+    """The job with a minimum of workers that it can have."""
+    return replace(job, min_workers=draw(st.integers(1, job.chunks)))
+
+
+@st.composite
+def gang_markets(draw: st.DrawFn, **options: Any) -> Market:
+    """The job works with a minimum of workers, which may do more than is left, or with none."""
+    market = draw(generous_markets(**options))
+    return replace(market, job=gangs(draw, market.job))
+
+
+def _bandwidths(draw: st.DrawFn, job: Job, worker: float, ps: float) -> Job:
+    demands = {"worker": {**job.worker, BANDWIDTH: worker}, "ps": {**job.ps, BANDWIDTH: ps}}
+    return replace(job, gradient_mb=0.0, minibatch_time=draw(of(0.5, 1.0, 1 / 3)), **demands)
+
+
+@st.composite
+def degenerate_markets(draw: st.DrawFn, twist: str) -> Market:
+    """A market of which one thing is as extreme as it can be."""
+    market = draw(generous_markets(most_slots=8, most_work=20, most_servers=4))
+    job, price = market.job, (market.worker_prices, market.ps_prices)
+    used = market.worker_used, market.ps_used
+    if twist == "no demand":
+        nothing = dict.fromkeys(job.worker, 0.0)
+        job = replace(job, worker=nothing, ps=nothing, gradient_mb=0.0, minibatch_time=0.5)
+    elif twist == "b = B":
+        job = _bandwidths(draw, job, *draw(of((1.0, 1.0), (0.1, 0.1))))
+    elif twist == "b close to 0":
+        job = _bandwidths(draw, job, *draw(of((1e-12, 1.0), (1e-9, 1.0), (1e-30, 1e-30))))
+    elif twist == "underflowed prices":
+        price = tuple(draw(of(5e-324, 1e-310, 1e-300)) * np.ceil(each) for each in price)
+    elif twist == "tied prices":
+        price, used = tuple(map(np.ones_like, price)), tuple(map(np.zeros_like, used))
+    elif twist == "full servers":
+        capacities = market.cluster.worker_capacity, market.cluster.ps_capacity
+        shares = (draw(levels(each.shape, (1.0, 1.0, 1.0, 0.5))) for each in used)
+        used = tuple(each * capacity for each, capacity in zip(shares, capacities, strict=True))
+    elif twist == "one slot left":
+        job = replace(job, arrival=market.horizon - 1)
+    return Market(job, market.cluster, market.horizon, *price, *used)
+
+
+TWISTS = (
+    *("no demand", "b = B", "b close to 0", "underflowed prices", "tied prices"),
+    *("full servers", "one slot left"),
+)
+
+
+# -- jobs and clusters without parameter servers ---------------------------------------------------
+
+
+def all_reduced(job: Job, *, keep_demand: bool) -> Job:
+    """The job with workers that exchange gradients without parameter servers."""
+    worker = {name: amount for name, amount in job.worker.items() if name != BANDWIDTH}
+    time = job.minibatch_time or 0.5
+    ps = job.ps if keep_demand else {}
+    return replace(job, worker=worker, ps=ps, gradient_mb=0.0, minibatch_time=time)
+
+
+def without_servers(instance: Instance, *, keep_demand: bool = False) -> Instance:
+    """The instance with jobs and a cluster without parameter servers."""
+    jobs = tuple(all_reduced(job, keep_demand=keep_demand) for job in instance.jobs)
+    return replace(instance, jobs=jobs, cluster=replace(instance.cluster, ps_servers=()))
+
+
+@st.composite
+def bare(draw: st.DrawFn, made: st.SearchStrategy[Instance]) -> Instance:
+    """Instances without parameter servers; the jobs of some say what one would demand."""
+    return without_servers(draw(made), keep_demand=draw(st.booleans()))

@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from oasis import Cluster, Constant, Deadline, Instance, Job, Server, verify
+from oasis import Constant, Deadline, Instance, Job, verify
 from offline import solve
 from tests import builders
 from tests.oracle.tiny import seeded, tiny_instance
@@ -18,8 +18,7 @@ def unit_job(name: str, work: int, utility, **changes) -> Job:
 
 
 def one_cpu(horizon: int, *jobs: Job) -> Instance:
-    cluster = Cluster(("cpu",), (Server("w", {"cpu": 1.0}),), (Server("p", {}),), 1.0)
-    return Instance(horizon, cluster, jobs)
+    return builders.instance(*jobs, horizon=horizon, on=builders.cluster(worker={"cpu": 1.0}))
 
 
 @pytest.mark.parametrize("works", list(product([1, 2, 3], repeat=3)))

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from decimal_oasis import Choice, Decimal, Reference, first_split
 
 import oasis
+from tests.oracle.decimal_oasis import Choice, Decimal, Reference, first_split
 
 SMALL = {"jobs": 20, "worker_servers": 4, "ps_servers": 4, "horizon": 20}
 # At a floor of 0 some servers of `calibrated` differ in price by a relative 1e-20, which is a tie

@@ -1,7 +1,7 @@
 """The same file through import, describe, replay, whatif and ratio, and another program's FIFO.
 
-`tests.oracle.fifo_easy` shares nothing with the toolkit. A file of each format is a case of
-tests/unit/traces, which has the rows that were written; the whole public traces are read with
+`tests.oracle.reference_schedulers` shares nothing with the toolkit. A file of each format is a case
+of tests/unit/traces, which has the rows that were written; the whole public traces are read with
 ``csv`` alone. Counts, GPUs and durations, mean waiting, completion and makespan must agree.
 """
 
@@ -20,7 +20,7 @@ import pytest
 
 import oasis
 from oasis.traces.plain import FORMATS
-from tests.oracle import fifo_easy
+from tests.oracle import reference_schedulers
 from tests.packaging.commands import Oasis
 
 DATA = Path(os.environ.get("OASIS_DATA", Path(__file__).parents[2] / "../shared/data"))
@@ -99,7 +99,7 @@ def replayed(run: Oasis, path: Path, servers: int, gpus: int, *options: object) 
 def assert_agree(found: Any, rows: Rows, gpus: int) -> None:
     assert found["jobs"] == len(rows)
     for name in ("fifo", "easy"):
-        expected = means(rows, fifo_easy.starts(rows, gpus, name == "easy"))
+        expected = means(rows, getattr(reference_schedulers, name)(rows, [gpus]).starts)
         assert expected["mean_waiting"] > 0  # or nothing would be compared
         figures = found["policies"][name]
         assert figures["finished"] == len(rows)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 from hypothesis import assume, given
@@ -89,20 +87,3 @@ def test_written_and_read_again_is_equal_to_the_last_bit(
     first = path.read_bytes()
     oasis.write(again, path)
     assert path.read_bytes() == first
-
-
-@given(all_instances())
-def test_the_file_is_the_documented_json(
-    tmp_path_factory: pytest.TempPathFactory, instance: Instance
-) -> None:
-    path = tmp_path_factory.getbasetemp() / "instance.json"
-    oasis.write(instance, path)
-    data = json.loads(path.read_text(encoding="utf-8"))
-    assert (data["format"], data["version"]) == ("oasis-instance", 1)
-    assert data["horizon"] == instance.horizon
-    assert data["resources"] == list(instance.cluster.resources)
-    assert [job["id"] for job in data["jobs"]] == [job.id for job in instance.jobs]
-    for job, entry in zip(instance.jobs, data["jobs"], strict=True):
-        assert entry["utility"]["kind"] == job.utility.kind
-        assert entry["worker"] == dict(job.worker)
-        assert entry["arrival"] == job.arrival

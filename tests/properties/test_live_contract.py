@@ -24,12 +24,10 @@ from tests.live import (
     LOOKAHEAD,
     TROUBLES,
     Drill,
-    Executed,
     extent,
     frozen,
     past_bounds,
     random_job,
-    verify_window,
 )
 from tests.strategies import fewer, of
 
@@ -253,38 +251,3 @@ def test_a_ledger_that_rolls_is_a_window_of_one_that_does_not(seed: int, priced:
         for name in ("worker_used", "ps_used", "worker_prices", "ps_prices"):
             assert np.array_equal(getattr(window, name), getattr(whole, name)[rows]), name
         assert window.changes.tolist() == differs.tolist()
-
-
-@pytest.mark.nightly
-def test_a_simulated_year() -> None:
-    """Slots of an hour, 20 + 20 servers, 200 jobs a day, a lookahead of a week, one round."""
-    sizes = simulated_hours(8760)
-    assert max(sizes[-730:]) <= 1.1 * max(sizes[:730])
-
-
-def simulated_hours(hours: int) -> list[int]:
-    """Run this many hours, verify every week; return the extent of the scheduler by hour."""
-    machines = [
-        (oasis.Server(servers[0].id, servers[0].capacity, 20),)
-        for servers in (CLUSTER.worker_servers, CLUSTER.ps_servers)
-    ]
-    cluster = oasis.Cluster(CLUSTER.resources, *machines, slot_seconds=3600.0)
-    scheduler = LiveScheduler.recourse(cluster, 168, params=RecourseParams(rounds=1))
-    rng, sizes = np.random.default_rng(1), []
-    jobs: dict[str, Job] = {}
-    executed: tuple[Executed, Executed] = ({}, {})
-    for now in range(hours):
-        scheduler.advance(now)
-        for _ in range(int(rng.poisson(200 / 24))):
-            name = f"j{scheduler.totals.submitted}"
-            jobs[name] = random_job(rng, name, now)
-            scheduler.submit(jobs[name])
-        for name, schedule in scheduler.plan(1).items():
-            executed[0].setdefault(name, []).extend(schedule.workers.tolist())
-            executed[1].setdefault(name, []).extend(schedule.ps.tolist())
-        sizes.append(extent(scheduler))
-        if now % 168 == 167 or now == hours - 1:
-            verify_window(cluster, jobs, executed, now - now % 168, now + 1)
-            executed = ({}, {})
-            jobs = {name: jobs[name] for name in scheduler.jobs}
-    return sizes

@@ -12,14 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oasis
-from experiments.evaluation.policies import POLICIES
-from oasis import Instance, Job, OASiS, Recourse
-from oasis.model.schedule import COUNT, SLOT
-from oasis.online.recourse import Commitment
+from oasis import Job, make_policy
+from tests.builders import policies
 from tests.live import CLUSTER, KINDS, Drill, Executed, verify_window
-from tests.strategies import all_instances, crowded_instances, fewer, of
+from tests.strategies import fewer, of
 
-COMMITMENTS: tuple[Commitment, ...] = ("none", "start", "arrival")
 seeds = st.integers(0, 2**32 - 1)
 
 
@@ -27,10 +24,6 @@ def with_minimum(job: Job, seed: int) -> Job:
     """`job` with a minimum of workers that it can have."""
     rng = np.random.default_rng((seed, sum(job.id.encode())))
     return replace(job, min_workers=int(rng.integers(1, job.chunks + 1)))
-
-
-def gangs_of(instance: Instance, seed: int) -> Instance:
-    return replace(instance, jobs=tuple(with_minimum(job, seed) for job in instance.jobs))
 
 
 def check_counts(jobs: dict[str, Job], rows: Executed) -> None:
@@ -116,42 +109,13 @@ def test_the_drill_edits_minimums_and_loses_servers() -> None:
     assert over  # the minimum did more than was left
 
 
-@fewer(10)
-@given(st.one_of(all_instances(), crowded_instances()), seeds, of(*COMMITMENTS), of(0, 2))
-def test_runs_of_recourse_verify(
-    instance: Instance, seed: int, commitment: Commitment, rounds: int
-) -> None:
-    gangs = gangs_of(instance, seed)
-    run = oasis.simulate(gangs, Recourse(commitment, rounds=rounds))
-    oasis.verify(gangs, run)
-    tables = {job_id: schedule.workers.tolist() for job_id, schedule in run.schedules.items()}
-    check_counts({job.id: job for job in gangs.jobs}, tables)
-
-
-@fewer(10)
-@given(
-    st.one_of(all_instances(), crowded_instances()),
-    seeds,
-    of("worker-slot", "worker-slot", "chunk"),
-)
-def test_runs_of_oasis_verify_and_are_certified(
-    instance: Instance, seed: int, granularity: Any
-) -> None:
-    gangs = gangs_of(instance, seed)
-    run = oasis.simulate(gangs, OASiS.from_instance(gangs, granularity=granularity))
-    oasis.verify(gangs, run)
-    assert oasis.certify(gangs, run).upper_bound >= run.total_utility
-
-
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", policies())
 def test_every_policy_heeds_the_minimum_of_an_instance(name: str) -> None:
-    instance = gangs_of(oasis.generate("testbed", jobs=8, seed=2), 7)
-    instance = replace(
-        instance,
-        jobs=tuple(replace(job, min_workers=min(3, job.chunks)) for job in instance.jobs),
-    )
-    run = oasis.simulate(instance, POLICIES[name].make(instance))
+    instance = oasis.generate("testbed", jobs=8, seed=2)
+    jobs = tuple(replace(job, min_workers=min(3, job.chunks)) for job in instance.jobs)
+    instance = replace(instance, jobs=jobs)
+    run = oasis.simulate(instance, make_policy(name, instance))
     oasis.verify(instance, run)
     for schedule in run.schedules.values():
-        counts = np.bincount(schedule.workers[:, SLOT], schedule.workers[:, COUNT])
+        counts = np.bincount(*schedule.workers[:, ::2].T)  # by slot
         assert set(counts[counts > 0].tolist()).isdisjoint({1.0, 2.0})

@@ -12,11 +12,14 @@ from hypothesis import strategies as st
 import oasis
 from oasis import Cluster, Constant, Instance, Job, OASiS, PriceBounds, Sigmoid, Utility
 from tests import builders
+from tests.oracle import kinds
 from tests.strategies import (
     Maker,
     all_instances,
+    bare,
     crowded_instances,
     fewer,
+    more,
     of,
     schedulers,
     utilities,
@@ -239,7 +242,10 @@ def assert_bottleneck_is_part_of_the_cost(
     assert spot.slots[-1] <= rejection.smallest_utility_completion
 
 
-@given(all_instances(), schedulers(), st.data())
+@more(2)
+@given(
+    st.one_of(all_instances(), bare(all_instances()), kinds.instances()), schedulers(), st.data()
+)
 def test_save_and_load_equals_never_having_stopped(
     tmp_path_factory: pytest.TempPathFactory,
     instance: Instance,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 import oasis
 from oasis import Cluster, Instance, Job, OASiS, PriceBounds, Server
+from tests.oracle import kinds
 from tests.strategies import RESOURCES, all_instances, instances, of
 
 SHARES = np.linspace(0.0, 1.0, 33)
@@ -144,3 +146,45 @@ def test_units_do_not_matter_where_prices_are_normalised(
         if a.schedule != b.schedule:
             break  # a tie: equal payoff, and from here on different ledgers
         assert (a.admitted, a.completion) == (b.admitted, b.completion)
+
+
+# -- jobs in several forms
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+def test_prices_are_those_of_an_instance_where_each_form_is_a_job(normalize: bool) -> None:
+    """(23)-(26) range over all schedules: without a floor it does not matter whose they are."""
+    left_out = 0
+    for seed in range(150):
+        given = kinds.instance(seed)
+        forms = [
+            replace(form, id=f"{job.id}-{k}")
+            for job in given.jobs
+            for k, form in enumerate(job.in_forms)
+            if given.cluster.unmet(form) is None
+        ]
+        left_out += len(forms) < sum(len(job.in_forms) for job in given.jobs)
+        alike = replace(given, jobs=tuple(forms))
+        one, other = (
+            PriceBounds.from_instance(each, min_utility_fraction=0.0, normalize=normalize)
+            for each in (given, alike)
+        )
+        assert json.dumps(one.to_dict()) == json.dumps(other.to_dict()), seed
+    assert left_out > 20
+
+
+def test_the_floor_is_a_share_of_the_best_of_all_forms_that_can_run() -> None:
+    """A form below it is as if it were not there; a form that no machine admits sets no floor."""
+    machine = Server("w", {"gpu": 4.0}, labels={"gpu": "a100"})
+    cluster = Cluster(("gpu",), (machine,), (), slot_seconds=1.0)
+    slow, fast = oasis.Form(minibatch_time=4.0), oasis.Form(minibatch_time=1.0)
+    elsewhere = oasis.Form(minibatch_time=0.25, requires={"gpu": ["h100"]})
+    worth = oasis.Piecewise((0.0, 1.0, 3.0, 4.0), (80.0, 10.0, 4.0, 3.0))
+    job = Job("j", 0, 1, 2, 2, 1.0, 0.0, {"gpu": 1.0}, {}, worth, forms=(slow, fast))
+
+    def bounds(*forms: oasis.Form) -> PriceBounds:
+        given = Instance(20, cluster, (replace(job, forms=forms),))
+        return PriceBounds.from_instance(given, min_utility_fraction=0.5)
+
+    assert bounds(slow, fast).to_dict() == bounds(fast).to_dict() != bounds(slow).to_dict()
+    assert bounds(elsewhere, fast).to_dict() == bounds(fast).to_dict()

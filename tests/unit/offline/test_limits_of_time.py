@@ -31,7 +31,7 @@ from offline.model.milp import CompactModel
 from offline.params import BendersParams
 from offline.state import SolveState, trivial_bound
 from tests.oracle.odds import CROSSED, at_odds, unit_job
-from tests.oracle.test_benders import SMALL, unaided
+from tests.unit.offline.test_benders import SMALL, unaided
 
 SIZES = {"jobs": 5, "worker_servers": 2, "ps_servers": 2}
 INSTANCE = oasis.generate("testbed", **SIZES, seed=1)

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baselines import Dorm
+from baselines import DRF, Dorm
 from baselines.dorm import IDLE
-from baselines.fair_shares import fair_shares
+from baselines.fair_shares import Fairness, Portions, Shares, fair_shares
 from oasis.simulator import (
     Engine,
     Machine,
@@ -286,6 +286,22 @@ def test_nobody_gains_in_fair_shares_but_from_somebody_poorer(portions, data):
         ]
         capped = shares[k] >= vector.max() * most[k] - 1e-9
         assert capped or any(shares[k] >= most_there - 1e-9 for most_there in richest)
+
+
+def test_a_machine_that_hosts_both_counts_once():
+    """Twelve cores; a: worker and parameter server of one core each, b: a worker of one core."""
+    site = Site(("cpu",), (Machine("n0", (12.0,)),))
+    a = PolicyJob("a", 0.0, 99.0, ((0, 1),), ((0, 1),), max_workers=12, ps_per_worker=1.0)
+    b = PolicyJob("b", 0.0, 99.0, ((0, 1),), max_workers=12)
+    work = Workload.of(site, [a, b])
+    engine = Engine(work, DRF())
+    engine.step()
+    held = [progress.allocation for _, progress in sorted(engine.state.jobs.items())]
+    assert [(each.worker_count, each.ps_count) for each in held] == [(3, 3), (6, 0)]
+    fairness = Fairness.among(dict(enumerate(work.jobs)), Portions(site), [(12,)])
+    assert fairness.fair == {0: pytest.approx(0.5), 1: pytest.approx(0.5)}
+    assert fairness.loss(0, 3) == fairness.loss(1, 6) == pytest.approx(0.0)
+    assert Shares(site).dominant(work.jobs[0], 3, 3) == 0.5
 
 
 def test_an_answer_that_no_limit_allows_is_a_fallback_and_is_reported():

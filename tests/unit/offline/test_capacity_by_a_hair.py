@@ -13,13 +13,14 @@ import pulp
 import pytest
 
 import oasis
-from oasis import Cluster, Constant, Instance, Job, Server
+from oasis import Constant, Instance
 from oasis.solvers import highs
 from oasis.solvers.arrays import ArrayModel
 from offline import Status, solve
 from offline.model.arrays import OfflineArrays
 from offline.model.capacities import Cover, fits
 from offline.model.milp import CompactModel
+from tests import builders
 from tests.benchmarks import cpsat
 from tests.linear import as_pulp
 
@@ -35,53 +36,28 @@ PARTS = (
 
 def hair(excess: float, jobs: int = 2, servers: int = 1, horizon: int = 1) -> Instance:
     """Jobs of which two exceed a server by `excess` of its capacity."""
-    cluster = Cluster(
-        ("gpu",),
-        tuple(Server(f"w{k}", {"gpu": 1.0}) for k in range(servers)),
-        (Server("p", {}),),
-        3600.0,
-    )
-    demand = {"gpu": 0.5 * (1.0 + excess)}
-    made = [Job(f"j{k}", 0, 1, 1, 1, 1.0, 0.0, demand, {}, Constant(1.0 + k)) for k in range(jobs)]
-    return Instance(horizon, cluster, made)
+    half = 0.5 * (1.0 + excess)
+    made = [builders.job(f"j{k}", gpus=half, utility=Constant(1.0 + k)) for k in range(jobs)]
+    return builders.instance(*made, horizon=horizon, on=builders.cluster(1.0, servers))
 
 
 def drawn(seed: int) -> Instance:
     """Jobs whose demands are parts of a capacity, times 1 and a hair."""
     rng = random.Random(seed)
-    capacity = rng.choice((1.0, 8.0, 0.3, 61.0))
-    excess = rng.choice(EXCESSES)
-    parts = rng.choice(PARTS)
-    servers = tuple(Server(f"w{k}", {"gpu": capacity}) for k in range(rng.randint(1, 2)))
-    ps = (Server("p", {"gpu": capacity}),)
-    cluster = Cluster(("gpu",), servers, ps, 3600.0)
+    capacity = {"gpu": rng.choice((1.0, 8.0, 0.3, 61.0)), "bandwidth_gbps": 10.0}
+    parts, excess = rng.choice(PARTS), rng.choice(EXCESSES)
     jobs = []
     for k in range(rng.randint(2, 4)):
-        amount, other = (capacity * rng.choice(parts) * (1.0 + excess) for _ in range(2))
-        chunks = rng.randint(1, 2)
-        needs_ps = rng.random() < 0.5
-        jobs.append(
-            Job(
-                f"j{k}",
-                0,
-                1,
-                chunks,
-                1,
-                1.0,
-                0.0,
-                {"gpu": amount, "bandwidth_gbps": 1.0} if needs_ps else {"gpu": amount},
-                {"gpu": other, "bandwidth_gbps": 2.0} if needs_ps else {},
-                Constant(float(rng.randint(1, 9))),
-            )
-        )
-    if any("bandwidth_gbps" in job.worker for job in jobs):
-        cluster = Cluster(
-            ("gpu", "bandwidth_gbps"),
-            tuple(Server(s.id, {**s.capacity, "bandwidth_gbps": 10.0}) for s in servers),
-            tuple(Server(s.id, {**s.capacity, "bandwidth_gbps": 10.0}) for s in ps),
-            3600.0,
-        )
-    return Instance(rng.randint(1, 2), cluster, jobs)
+        worker, ps = ({"gpu": capacity["gpu"] * rng.choice(parts) * (1 + excess)} for _ in "wp")
+        if rng.random() < 0.5:
+            worker["bandwidth_gbps"], ps["bandwidth_gbps"] = 1.0, 2.0
+        else:
+            ps = {}
+        utility, chunks = Constant(float(rng.randint(1, 9))), rng.randint(1, 2)
+        made = builders.job(f"j{k}", workers=chunks, worker=worker, ps=ps, utility=utility)
+        jobs.append(made)
+    cluster = builders.cluster(servers=rng.randint(1, 2), worker=capacity, ps=capacity)
+    return builders.instance(*jobs, horizon=rng.randint(1, 2), on=cluster)
 
 
 def assert_agrees(instance: Instance, method: str) -> None:
@@ -111,17 +87,13 @@ def test_every_method_agrees_with_enumeration(method, excess, size):
     assert_agrees(instance, method)
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("seed", range(6))
-def test_every_method_agrees_on_parts_of_a_capacity(method, seed):
-    assert_agrees(drawn(seed), method)
+NIGHTLY = [pytest.param(range(k, k + 40), marks=pytest.mark.nightly) for k in range(100, 500, 40)]
 
 
-@pytest.mark.nightly
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("block", range(10))
-def test_every_method_agrees_on_400_instances(method, block):
-    for seed in range(100 + 40 * block, 140 + 40 * block):
+@pytest.mark.parametrize("seeds", [*([seed] for seed in range(6)), *NIGHTLY], ids=str)
+def test_every_method_agrees_on_parts_of_a_capacity(method, seeds):
+    for seed in seeds:
         assert_agrees(drawn(seed), method)
 
 

@@ -189,15 +189,6 @@ def test_single_servers_miss_no_cut_and_find_a_deep_one(
         assert covered - 1e-7 <= reach <= covered + max(less, CLEAR / 5) + DIGITS
 
 
-@given(slots(), st.data())
-@fewer(2)
-def test_coarser_classes_only_make_cuts_weaker(slot: Slot, data: st.DataObject) -> None:
-    point = data.draw(points(slot))
-    found = [slot.servers(most, 1.0).separate(point, NO_LIMIT) for most in (1, None)]
-    reach = [1.0 if cut is None else 1.0 / float(cut.weights @ point) for cut in found]
-    assert reach[0] >= reach[1] - 2 * CLEAR
-
-
 def test_no_time_means_no_cut() -> None:
     slot = Slot(np.array([[3.0]] * 2), np.array([[2.0]]), np.array([3]))
     assert slot.servers(None).separate(np.array([3.0]), Budget(0.0)) is None
@@ -242,14 +233,6 @@ def test_more_classes_never_claim_more(capacity: FloatArray) -> None:
     for coarse, fine in pairwise(claimed):
         assert (fine <= coarse * (1 + DIGITS)).all()
     np.testing.assert_allclose(claimed[-1], capacity.sum(axis=0))
-
-
-@given(capacities())
-def test_single_classes_are_the_distinct_servers(capacity: FloatArray) -> None:
-    rows = [tuple(row) for row in capacity.tolist()]
-    largest, number = classes(capacity, None)
-    found = dict(zip(map(tuple, largest.tolist()), number.tolist(), strict=True))
-    assert found == {row: rows.count(row) for row in rows}
 
 
 # --- placements -------------------------------------------------------------------------------

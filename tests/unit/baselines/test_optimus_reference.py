@@ -4,7 +4,6 @@ import random
 
 import numpy as np
 import pytest
-import reference_optimus
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,6 +19,7 @@ from oasis.simulator import (
     Site,
     Workload,
 )
+from tests.oracle import reference_optimus
 
 INTERVAL = 2.0
 STATES = 2000

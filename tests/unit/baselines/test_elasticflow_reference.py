@@ -5,13 +5,13 @@ from fractions import Fraction
 from itertools import product
 
 import pytest
-import reference_elasticflow
 from hypothesis import given
 from hypothesis import strategies as st
 
 from baselines.elasticflow import Claim, ElasticFlow, FreeSlots, Size, minimum_shares
 from oasis.model.utility import Deadline
 from oasis.simulator import ChangeCosts, Engine, Machine, Outage, PolicyJob, Site, Workload
+from tests.oracle import reference_elasticflow
 from tests.unit.baselines.controllers import Told
 
 GPUS, SLOT = 4, 2

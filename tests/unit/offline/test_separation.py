@@ -31,7 +31,8 @@ from offline.model.arrays import GROUPS, OfflineArrays
 from offline.problem import OfflineProblem
 from offline.state import SolveState, warm_start_of
 from tests.oracle.odds import CROSSED, at_odds, quarrels, unit_job
-from tests.oracle.test_benders import (
+from tests.strategies import fewer, small_instances
+from tests.unit.offline.test_benders import (
     SMALL,
     Patience,
     assert_satisfies,
@@ -43,7 +44,6 @@ from tests.oracle.test_benders import (
     placeable,
     unaided,
 )
-from tests.strategies import fewer, small_instances
 
 
 def tight(*sizes: float) -> Instance:

@@ -163,33 +163,33 @@ def claim(monkeypatch, **changes) -> None:
     monkeypatch.setattr(highs, "solve", lie)
 
 
-@pytest.mark.parametrize("status", [Status.OPTIMAL, Status.TIME_LIMIT])
-def test_a_bound_below_the_warm_start_stops_the_run(monkeypatch, status):
+NO_VALUES = {"objective": None, "values": {}}
+MISPLACED = dict.fromkeys(("u_0_1", "y_0_0_0"), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("is_warm", "said", "error"),
+    [
+        (True, {"status": Status.OPTIMAL, "bound": 9.0, "values": {}}, "bound 9"),
+        (True, {"status": Status.TIME_LIMIT, "bound": 9.0, "values": {}}, "bound 9"),
+        (False, {"bound": 9.9}, r"bound 9\.9"),  # below the solver's own schedule
+        (True, {"values": {}}, "calls 0 optimal"),
+        (False, {"values": MISPLACED}, "infeasible"),
+        (False, {"status": Status.INFEASIBLE, **NO_VALUES}, "admitting no job"),
+    ],
+)
+def test_what_a_solver_cannot_say_stops_the_run(monkeypatch, is_warm, said, error):
     problem = instance(job())
-    known = solve(problem, "milp").schedules
-    claim(monkeypatch, status=status, bound=9.0, objective=0.0, values={})
-    with pytest.raises(SolverError, match="bound 9"):
-        solve(problem, "milp", warm_start=known)
-
-
-def test_a_bound_below_the_solver_s_own_schedule_stops_the_run(monkeypatch):
-    claim(monkeypatch, bound=9.9)
-    with pytest.raises(SolverError, match=r"bound 9\.9"):
-        solve(instance(job()), "milp")
-
-
-def test_an_optimum_below_the_warm_start_stops_the_run(monkeypatch):
-    problem = instance(job())
-    known = solve(problem, "milp").schedules
-    claim(monkeypatch, values={})
-    with pytest.raises(SolverError, match="calls 0 optimal"):
+    known = solve(problem, "milp").schedules if is_warm else None
+    claim(monkeypatch, **said)
+    with pytest.raises(SolverError, match=error):
         solve(problem, "milp", warm_start=known)
 
 
 def test_a_solver_that_finds_less_than_the_warm_start_in_time_gives_the_warm_start(monkeypatch):
     problem = instance(job(), job("b", utility=Deadline(11.0, 1.0)))  # one of them has to wait
     known = solve(problem, "milp").schedules
-    claim(monkeypatch, status=Status.TIME_LIMIT, objective=None, bound=math.inf, values={})
+    claim(monkeypatch, status=Status.TIME_LIMIT, bound=math.inf, **NO_VALUES)
     result = solve(problem, "milp", warm_start=known)
     assert (result.objective, result.upper_bound) == (15.0, 21.0)
     assert (result.objective_by, result.bound_by) == ("warm start", "every job at its best")
@@ -197,18 +197,20 @@ def test_a_solver_that_finds_less_than_the_warm_start_in_time_gives_the_warm_sta
     assert result.status is Status.TIME_LIMIT
 
 
-def test_an_infeasible_solution_of_the_solver_stops_the_run(monkeypatch):
-    model = CompactModel(OfflineArrays.of(instance(job())))
-    names = [variable.name for variable in model.problem.variables()]
-    claim(monkeypatch, values=dict.fromkeys(names, 0.0) | {"u_0_1": 1.0, "y_0_0_0": 2.0})
-    with pytest.raises(SolverError, match="infeasible"):
-        solve(instance(job()), "milp")
-
-
-def test_an_infeasible_model_stops_the_run(monkeypatch):
-    claim(monkeypatch, status=Status.INFEASIBLE, objective=None, values={})
-    with pytest.raises(SolverError, match="admitting no job"):
-        solve(instance(job()), "milp")
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"status": Status.TIME_LIMIT, "bound": math.inf, **NO_VALUES},
+        {"bound": 10.0 * (1 - 5e-6)},  # within the solver's tolerance
+    ],
+)
+def test_a_schedule_that_proves_the_bound_is_optimal_whatever_the_solver_says(monkeypatch, said):
+    problem = instance(job())
+    known = solve(problem, "milp").schedules
+    claim(monkeypatch, **said)
+    result = solve(problem, "milp", warm_start=known)
+    assert result.status is Status.OPTIMAL
+    assert (result.objective, result.upper_bound) == (10.0, 10.0)
 
 
 def test_unknown_method_names_the_known_ones():
@@ -225,21 +227,3 @@ def test_result_is_plain_data():
     assert data["version"] == oasis.__version__
     assert data["parameters"]["solver"].startswith("HiGHS ")
     assert Schedule.from_dict(data["schedules"][0]) == result.schedules["a"]
-
-
-def test_a_schedule_that_proves_the_bound_is_optimal_whatever_stopped_the_solver(monkeypatch):
-    problem = instance(job())
-    known = solve(problem, "milp").schedules
-    claim(monkeypatch, status=Status.TIME_LIMIT, objective=None, bound=math.inf, values={})
-    result = solve(problem, "milp", warm_start=known)
-    assert result.status is Status.OPTIMAL
-    assert (result.objective, result.upper_bound) == (10.0, 10.0)
-
-
-def test_a_bound_within_the_solver_s_tolerance_of_a_schedule_is_that_schedule_s_value(monkeypatch):
-    problem = instance(job())
-    known = solve(problem, "milp").schedules
-    claim(monkeypatch, bound=10.0 * (1 - 5e-6))
-    result = solve(problem, "milp", warm_start=known)
-    assert result.status is Status.OPTIMAL
-    assert (result.objective, result.upper_bound) == (10.0, 10.0)

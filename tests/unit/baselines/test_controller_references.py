@@ -6,10 +6,6 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-import reference_dragon
-import reference_kod2
-import reference_priority_queue
-import reference_specon
 
 from baselines.dragon import Dragon, LocalityAware
 from baselines.kod2 import Kod2
@@ -26,6 +22,12 @@ from oasis.simulator import (
     Site,
     TrainingCurve,
     Workload,
+)
+from tests.oracle import (
+    reference_dragon,
+    reference_kod2,
+    reference_priority_queue,
+    reference_specon,
 )
 
 
@@ -94,10 +96,18 @@ CASES = {
 }
 
 
+def world(rng, sizes, jobs, most, chance, machines=None, **options):
+    """The workload on these machines, of which one is perhaps lost from some time until `most`."""
+    made = [Machine(f"m{k}", tuple(map(float, row)), **options) for k, row in enumerate(sizes)]
+    begin = float(rng.randint(1, most))
+    which = rng.randrange(machines or len(sizes))
+    lost = [Outage(which, begin, begin + 3.0)] if rng.random() < chance else []
+    return sizes, Workload.of(Site(("gpu", "memory"), tuple(made)), jobs), lost
+
+
 def draw_workload(rng):
     """A few machines, elastic jobs with few sizes, and perhaps a machine that is lost."""
     sizes = [[rng.randint(1, 5), rng.randint(3, 12)] for _ in range(rng.randint(1, 3))]
-    machines = [Machine(f"m{k}", tuple(map(float, row))) for k, row in enumerate(sizes)]
     jobs = []
     for k in range(rng.randint(3, 9)):
         least = rng.randint(1, 2)
@@ -115,9 +125,7 @@ def draw_workload(rng):
                 fixed_ps=rng.randint(0, 2),
             )
         )
-    begin = float(rng.randint(1, 15))
-    lost = [Outage(rng.randrange(len(sizes)), begin, begin + 3.0)] if rng.random() < 0.4 else []
-    return sizes, Workload.of(Site(("gpu", "memory"), tuple(machines)), jobs), lost
+    return world(rng, sizes, jobs, 15, 0.4)
 
 
 def draw_valued(rng):
@@ -132,22 +140,17 @@ def draw_uneven(rng):
     """More machines, and few that hold a job of much memory: not every victim makes room."""
     _, work, _ = draw_workload(rng)
     sizes = [[rng.randint(1, 4), 20 if k == 2 else 4] for k in range(rng.randint(3, 5))]
-    machines = [Machine(f"m{k}", tuple(map(float, row))) for k, row in enumerate(sizes)]
     large = {"worker": ((0, 1), (1, 6)), "initial_workers": 1, "min_workers": 1}
     jobs = [
         replace(job, **large) if k % 4 == 3 else replace(job, initial_workers=job.max_workers)
         for k, job in enumerate(work.jobs)
     ]
-    lost = [Outage(rng.randrange(3), 5.0, 8.0)] if rng.random() < 0.4 else []
-    return sizes, Workload.of(Site(("gpu", "memory"), tuple(machines)), jobs), lost
+    return world(rng, sizes, jobs, 9, 0.4, 3)
 
 
 def draw_containers(rng):
     """Many small jobs that share cores and slow down in their training, and perhaps a large one."""
     sizes = [[rng.randint(5, 14), rng.randint(8, 20)] for _ in range(rng.randint(3, 4))]
-    machines = [
-        Machine(f"m{k}", tuple(map(float, row)), cpu_cores=CORES) for k, row in enumerate(sizes)
-    ]
     jobs = []
     short = rng.randrange(8)  # the containers that begin on this worker end sooner
     for k in range(rng.randint(6, 30)):
@@ -167,9 +170,7 @@ def draw_containers(rng):
                 curve=TrainingCurve.exponential(1.0, 0.1, pace),
             )
         )
-    begin = float(rng.randint(1, 15))
-    lost = [Outage(rng.randrange(len(sizes)), begin, begin + 3.0)] if rng.random() < 0.3 else []
-    return sizes, Workload.of(Site(("gpu", "memory"), tuple(machines)), jobs), lost
+    return world(rng, sizes, jobs, 15, 0.3, cpu_cores=CORES)
 
 
 DRAWS = {"dragon": draw_uneven, "specon": draw_containers, "priority-queue": draw_valued}

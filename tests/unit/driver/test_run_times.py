@@ -1,8 +1,9 @@
-"""A minimum run time, on random streams of jobs in the driver."""
+"""A minimum run time, and a cluster without nodes for parameter servers, in the driver."""
 
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,8 +15,8 @@ from oasis.driver.driver import Driver
 from oasis.driver.entry import Facts
 from oasis.scheduling.job import NOTHING, Allocation
 from oasis.scheduling.policy import wants
-from tests.properties.test_recourse_stays import cluster_of_equals
-from tests.unit.kubernetes.fakes import site_for, specs_of
+from tests.unit.kubernetes.fakes import FakeCluster, site_for, specs_of
+from tests.unit.online.test_recourse_stays import cluster_of_equals
 
 KEEPING = [
     name
@@ -70,3 +71,24 @@ def test_no_job_is_changed_before_its_time(name: str, seed: int) -> None:
         if len(world.over) == len(world.jobs):
             break
     assert world.over, "jobs end"
+
+
+def on_a_cluster(instance: oasis.Instance, name: str) -> tuple[Any, ...]:
+    """What a policy decides on a cluster in memory, one machine of which is down for a while."""
+    bounds = oasis.PriceBounds.from_instance(instance)
+    make = cluster_policy(name, {}, lookahead=instance.horizon + 1, bounds=lambda _: bounds)
+    cluster = FakeCluster(Driver(make(), site_for(instance, None)), specs_of(instance))
+    cluster.down = {slot: {0} for slot in range(1, 3)}
+    cluster.run(3 * instance.horizon)
+    return cluster.completed, cluster.rejected, cluster.history
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_a_cluster_needs_no_node_for_parameter_servers(name: str) -> None:
+    sizes = {"jobs": 5, "worker_servers": 3, "horizon": 8}
+    instance = oasis.generate("testbed", **sizes, ps_servers=0, seed=2)
+    found = on_a_cluster(instance, name)
+    assert found[0]
+    machine = oasis.Server("unused", instance.cluster.worker_servers[0].capacity, count=2)
+    other = replace(instance, cluster=replace(instance.cluster, ps_servers=(machine,)))
+    assert found == on_a_cluster(other, name)

@@ -33,16 +33,20 @@ from offline.heuristics.recombination import Alternation
 from offline.heuristics.window_search import WindowSearch
 from offline.model.arrays import GROUPS, OfflineArrays
 from offline.patterns import CutGenerator, PatternPool, classes
+from offline.state import trivial_bound
 from tests.linear import as_pulp
 from tests.oracle.odds import CROSSED, at_odds, crossed, quarrels, unit_job
-from tests.strategies import all_instances, fewer, of, small_instances
+from tests.oracle.tiny import FALSE_OPTIMA, seeded, tiny_instance
+from tests.strategies import all_instances, bare, fewer, of, small_instances
 
 NO_LIMIT = Budget()
 PROOF = 1e-6
 DIGITS = 1e-9
+# Neither every job at its best nor the relaxation of the master is enough.
+TIGHT = (24, 36, 98, 189, 307, 323, 360, 375, 395)
 PATIENCE = 2_000  # phases until a solve without a limit is taken for endless
 
-# -- the oracle --------------------------------------------------------------------------------
+# -- the oracle ------------------------------------------------------------------------------------
 
 
 def optimum(instance: Instance) -> Mapping[str, Schedule]:
@@ -136,7 +140,7 @@ def with_cuts(model: CountModel, number: int) -> int:
     return added
 
 
-# -- the master --------------------------------------------------------------------------------
+# -- the master ------------------------------------------------------------------------------------
 
 
 @given(st.one_of(small_instances(), quarrels()))
@@ -241,7 +245,7 @@ def test_held_counts_may_fall_but_not_rise_in_their_slots(instance: Instance) ->
             )
 
 
-# -- the whole method --------------------------------------------------------------------------
+# -- the whole method ------------------------------------------------------------------------------
 
 
 SMALL = BendersParams().whole_size
@@ -339,7 +343,7 @@ def test_optimum_is_the_one_of_the_compact_model(monkeypatch: pytest.MonkeyPatch
     unaided(monkeypatch)
     reached: Counter[str] = Counter()
 
-    @given(all_instances(most_servers=3))
+    @given(st.one_of(all_instances(most_servers=3), bare(all_instances())))
     @fewer(4)
     def holds(instance: Instance) -> None:
         compact = solve(instance, "milp", time_limit=None)
@@ -357,7 +361,9 @@ def test_cycles_of_masters_prove_the_optimum_of_small_instances_too(
     unaided(monkeypatch)
     reached: Counter[str] = Counter()
 
-    @given(st.one_of(small_instances(), quarrels(), crossed(), crossed(), crossed()))
+    plain = small_instances(), bare(small_instances())
+
+    @given(st.one_of(*plain, quarrels(), crossed(), crossed(), crossed(), crossed()))
     @example(at_odds(CROSSED, *(unit_job(f"j{k}", 1.0) for k in range(4))))
     @fewer(4)
     def holds(instance: Instance) -> None:
@@ -369,6 +375,34 @@ def test_cycles_of_masters_prove_the_optimum_of_small_instances_too(
     assert reached[FRACTIONS] > reached[EXAMPLES] / 2
     assert reached[WHOLE] > reached[EXAMPLES] / 8
     assert reached[FORBIDDEN] > reached[EXAMPLES] / 8
+
+
+FIRST = pytest.mark.parametrize(("size", "phase"), [(SMALL, WHOLE), (0, FRACTIONS)])
+
+
+@FIRST
+@pytest.mark.parametrize("seed", FALSE_OPTIMA)
+def test_masters_do_not_repeat_the_known_false_optima(
+    monkeypatch: pytest.MonkeyPatch, seed: int, size: int, phase: str
+) -> None:
+    unaided(monkeypatch)
+    instance, reached = tiny_instance(seeded(seed)), Counter[str]()
+    best = pytest.approx(oasis.verify(instance, optimum(instance)), rel=PROOF, abs=DIGITS)
+    assert proven(instance, {}, reached, hurried(size)) == best
+    assert reached[phase]
+
+
+@FIRST
+def test_masters_prove_the_enumerated_optimum_below_simple_bounds(size: int, phase: str) -> None:
+    """The whole method, heuristics and all: they cannot help where the proof is what is missing."""
+    reached: Counter[str] = Counter()
+    for seed in TIGHT:
+        instance = tiny_instance(seeded(seed))
+        best = oasis.verify(instance, optimum(instance))
+        assert best < trivial_bound(instance) * (1 - PROOF)
+        found = proven(instance, None, reached, hurried(size))
+        assert found == pytest.approx(best, rel=PROOF, abs=DIGITS)
+    assert reached[phase] > len(TIGHT) / 2
 
 
 def masters(instance: Instance, params: BendersParams) -> list[str]:

@@ -259,26 +259,37 @@ def test_free_slots_are_used_from_the_first_on() -> None:
     assert split.counts.tolist() == [4, 4, 1, 0, 0, 0]
 
 
-def test_full_slots_hold_nothing() -> None:
-    table = np.full((3, 4), np.inf)
-    table[:, 0] = 0.0
-    assert best_split(*runs(table), np.ones(3), 1) is None
-    assert smallest_cost(*runs(table), 1) is None
-    assert smallest_factor(*runs(table), np.ones(3), 1) is None
-
-
-def test_one_slot_left() -> None:
-    row, length = np.array([[0.0, 0.25]]), np.array([1])
-    split = best_split(row, length, np.array([1.0]), 1)
-    assert split is not None
-    assert split.payoff == 0.75
-    assert best_split(row, length, np.array([1.0]), 2) is None
-    assert best_split(row, length, np.array([0.0]), 1) is None
-
-
 def test_a_payoff_of_zero_is_not_above_zero() -> None:
     row, length = np.array([[0.0, 0.25]]), np.array([1])
     assert best_split(row, length, np.array([0.25]), 1, 0.0) is None
+
+
+def test_slots_beyond_reach_do_not_hide_the_cheap_ones() -> None:
+    rows = np.array([1e16 * np.arange(101.0), 0.7 * np.arange(101.0)])
+    split = best_split(rows, np.array([1, 1]), np.array([105.0, 105.0]), 100, 0.0)
+    assert split is not None
+    assert split.payoff == pytest.approx(35.0)
+
+
+def test_smallest_utility_is_sharp_although_prices_span_twelve_orders() -> None:
+    rng = np.random.default_rng(0)
+    steps = np.ceil(np.arange(11) / 3.7)
+    for _ in range(200):
+        rows = np.array(
+            [
+                np.cumsum(np.r_[0.0, np.sort(10.0 ** rng.uniform(-2, 12, 10))])
+                + steps * rng.uniform(0.5, 5)
+                for _ in range(7)
+            ]
+        )
+        demand = int(rng.integers(5, 40))
+        exact = costs(rows, demand)
+        split = smallest_cost(rows, np.ones(7, np.int64), demand)
+        assert split is not None
+        assert -split.payoff == pytest.approx(exact[-1], rel=1e-9)
+        utility = np.linspace(9.0, 3.0, 7)
+        factor = smallest_factor(rows, np.ones(7, np.int64), utility, demand)
+        assert factor == pytest.approx((exact / utility).min(), rel=1e-9)
 
 
 # -- closing the duality gap -----------------------------------------------------------------------

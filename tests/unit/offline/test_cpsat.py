@@ -24,17 +24,16 @@ from offline.model.milp import CompactModel
 from offline.state import OUTWARD
 from tests.benchmarks import cpsat, whole_numbers
 from tests.benchmarks.whole_numbers import WholeModel, whole_model, whole_row
-from tests.oracle.test_milp import hard, instance, job
-from tests.oracle.test_milp_agreement import FALSE_OPTIMA
-from tests.oracle.tiny import seeded, tiny_instance
+from tests.oracle.tiny import FALSE_OPTIMA, seeded, tiny_instance
 from tests.strategies import fewer, small_instances
+from tests.unit.offline.test_milp import hard, instance, job
 
 LIMIT = 1.0 + CAPACITY_TOLERANCE
 
 with_ortools = pytest.mark.skipif(not cpsat.is_installed(), reason=cpsat.MISSING)
 
 
-# -- whole numbers -----------------------------------------------------------------------------
+# -- whole numbers ---------------------------------------------------------------------------------
 
 
 @st.composite
@@ -102,7 +101,7 @@ def test_the_best_schedules_fit_the_whole_model_and_are_worth_no_less_there(inst
     assert whole.value(worth) <= (best.objective + slack) * (1 + 1e-15)
 
 
-# -- CP-SAT ------------------------------------------------------------------------------------
+# -- CP-SAT ----------------------------------------------------------------------------------------
 
 
 def assert_agrees_with_enumeration(instance: Instance) -> None:

@@ -20,8 +20,8 @@ from offline.heuristics.best_solution import BestSolution, DualValues, PartialSo
 from offline.model.arrays import OfflineArrays
 from offline.state import SolveState
 from tests.oracle.odds import crossed, quarrels
-from tests.oracle.test_benders import optimum
 from tests.strategies import fewer, small_instances
+from tests.unit.offline.test_benders import optimum
 
 
 @given(
