@@ -19,7 +19,7 @@ from oasis.driver.journal import (
     begin_journal,
     read_journal,
 )
-from oasis.driver.policy_state import policy_state, restore_policy
+from oasis.driver.policy_state import in_one_line, policy_state, restore_policy
 from oasis.driver.service import Answer, Service
 from oasis.model.cluster import Cluster, expect_cluster
 from oasis.model.decision import Decision
@@ -40,7 +40,7 @@ from oasis.online.recourse.rules import RuleName
 from oasis.online.rolling import restricted
 from oasis.online.rolling_oasis import RollingOASiS
 from oasis.scheduling.policy import Planner, Policy
-from oasis.scheduling.policy_check import check_policy, in_words, parameters_of
+from oasis.scheduling.policy_check import check_policy, parameters_of
 from oasis.scheduling.site import site_of
 
 SNAPSHOT = "oasis-live-scheduler 3"
@@ -601,13 +601,8 @@ class LiveScheduler(Service):
 @contextmanager
 def _restoring(path: str | os.PathLike[str]) -> Iterator[None]:
     """Turn every exception of the block into an `OasisError` of one line that names the file."""
-    with located_at(source=path):
-        try:
-            yield
-        except OasisError:
-            raise
-        except Exception as error:
-            raise OasisError(f"expected what was saved, got {in_words(error)}") from error
+    with located_at(source=path), in_one_line("", "expected what was saved"):
+        yield
 
 
 def _snapshot_of(path: str | os.PathLike[str]) -> str:
