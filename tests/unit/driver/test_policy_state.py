@@ -354,7 +354,7 @@ class Outer:
     ],
 )
 def test_what_cannot_be_read_back_is_not_written(make: Callable[[], Any]) -> None:
-    with pytest.raises(OasisError, match=r"^policy[.\w]*: expected plain data.*names(, got|:) .*\Z"):
+    with pytest.raises(OasisError, match=r"^policy[.\w]*: expected plain.*names(, got|:) .*\Z"):
         policy_state(Holding(make()), ())
     driver: Driver[Any] = Driver(Holding(make()), SITE)
     assert driver.boundary(0, Facts({})).error is None  # only a later error finds no state
