@@ -33,7 +33,7 @@ class EmptyCluster:
     (True, False)
     """
 
-    REMADE = ("_placement", "_capacity", "_known")  # they follow from the site and the rule
+    REMADE = ("_placement",)  # a saved state has no function in it
 
     def __init__(self, site: Site, placement: Callable[[], Placement] | None = None) -> None:
         self._site = site
