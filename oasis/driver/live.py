@@ -256,6 +256,7 @@ class LiveScheduler(Service):
         Nothing changes. With a limit in seconds `submit` may still decide otherwise.
         """
         with self._in_turn():
+            event = events.Submit(job)
             self._check_new(job)
             quote: Quote | None = None
             if isinstance(self.policy, Planner):
@@ -264,7 +265,7 @@ class LiveScheduler(Service):
                 return quote
             # The policy does not say it: everything is copied, and the call is made there.
             copy = deepcopy(self)
-            decision = copy._take_in(events.Submit(job))
+            decision = copy._take_in(event)
             assert isinstance(decision, Decision)
             return Quote(decision, copy.last_change)
 

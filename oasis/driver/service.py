@@ -18,7 +18,7 @@ from oasis.model.errors import InstanceError
 from oasis.model.job import Job
 from oasis.model.rounding import TOLERANCE
 from oasis.model.schedule import Schedule
-from oasis.model.validation import integer, text
+from oasis.model.validation import integer
 from oasis.online.answers import (
     WAITS,
     Change,
@@ -80,8 +80,6 @@ class Service:
 
     def _check_new(self, job: Job) -> None:
         """Raise `InstanceError` unless `job` can arrive now."""
-        if not isinstance(job, Job):
-            raise InstanceError("job", "expected a job", job)
         self.cluster.check(job)
         if job.arrival != self.now:
             expected = f"expected the present slot {self.now}"
@@ -245,14 +243,8 @@ class Service:
 
     def _revise(self, remaining_work: Mapping[str, int]) -> None:
         """Set the worker-slots left of jobs, by id, and ask the policy for a new plan."""
-        if not isinstance(remaining_work, Mapping):
-            expected = "expected a mapping of ids to worker-slots"
-            raise InstanceError("remaining_work", expected, remaining_work)
         # All are looked up before any is changed: one wrong id leaves everything as it was.
-        revised = [
-            (self._find(job_id), integer(work, f"remaining_work[{job_id!r}]", minimum=1))
-            for job_id, work in remaining_work.items()
-        ]
+        revised = [(self._find(job_id), work) for job_id, work in remaining_work.items()]
         for entry, work in revised:
             entry.work = entry.done + work
         if revised:
@@ -262,10 +254,8 @@ class Service:
         """Set a maintenance window, which replaces one of the same name; no machines remove it."""
         begin = integer(event.begin, "begin", minimum=self.now)
         end = integer(event.end, "end", minimum=begin + 1)
-        if isinstance(event.servers, str) or not isinstance(event.servers, Sequence):
-            raise InstanceError("servers", "expected a sequence of ids of servers", event.servers)
         machines = frozenset(self._index(server, "servers") for server in event.servers)
-        window = CalendarEntry(text(event.name, "name"), begin, end, machines)
+        window = CalendarEntry(event.name, begin, end, machines)
         windows = tuple(w for w in self._driver.calendar.windows if w.name != window.name)
         windows += (window,) if window.machines else ()
         self._step(self.now, ask=True, calendar=Calendar(windows))

@@ -74,7 +74,7 @@ def service() -> LiveScheduler:
             "None",
         ),
         (partial(oasis.Recourse, seconds="x"), "seconds", "expected a number >= 0", "'x'"),
-        (lambda: service()._check_new(3), "job", "expected a job", "3"),  # type: ignore[arg-type]
+        (lambda: service().submit(3), "job", "expected an object of oasis.Job", "3"),  # type: ignore[arg-type]
         (
             lambda: service()._check_new(replace(JOB, arrival=4)),
             "arrival",
