@@ -91,7 +91,7 @@ class Entry(Tracked, Generic[Spec]):
             if self.begun:
                 # A task that stays on its machine is not started
                 # again; without any, the whole job is.
-                kept = set(_tasks(self.settled)) & set(_tasks(self.allocation))
+                kept = dict(self.settled.workers).keys() & dict(self.allocation.workers)
                 self.resizes += 1
                 self.restarts += self.spec.resize == "restart" or not kept
             self.begun, self.given = True, self.allocation.worker_count
@@ -139,7 +139,7 @@ class Entry(Tracked, Generic[Spec]):
         return self.observed
 
     def state(self) -> dict[str, Any]:
-        """Return the entry as plain data, without the templates of its pods, for `take_over`."""
+        """Return the entry as data for JSON, without the templates of its pods, for `take_over`."""
         # What the policy sees of the job follows from it (`Driver.restored`): to keep that too
         # would take twenty times the room, for a utility that is sampled slot by slot.
         with located_at(f"job {self.spec.job.id}"):
@@ -152,8 +152,7 @@ class Entry(Tracked, Generic[Spec]):
             "left": self.job.work,
             "fixed": self.job.initial_workers,
             "alone": not self.forms,
-            **{name: _plain(getattr(self, name)) for name in ALLOCATIONS},
-            **{name: getattr(self, name) for name in STATE},
+            **{name: getattr(self, name) for name in (*ALLOCATIONS, *STATE)},
         }
 
     def take_over(self, state: Mapping[str, Any]) -> None:
@@ -172,19 +171,10 @@ FOLLOWS = ("spec", "job", "told", "seen", "forms")  # from the submission and wh
 STATE = [f.name for f in fields(Entry) if f.name not in (*FOLLOWS, *ALLOCATIONS)]
 
 
-def _plain(allocation: Allocation) -> list[Any]:
-    return [*(list(map(list, tasks)) for tasks in allocation.by_group), allocation.form]
-
-
 def submission_of(state: Mapping[str, Any]) -> Submission:
     """Rebuild the submission of a job from the saved state of its entry."""
     known = {each.name: state[each.name] for each in fields(Submission)}
     return Submission(**{**known, "job": parse(Job, state["job"])})
-
-
-def _tasks(allocation: Allocation) -> list[tuple[int, int]]:
-    """Return a pair (machine, number on that machine) for each worker."""
-    return [(machine, k) for machine, count in allocation.workers for k in range(count)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ from oasis.online.recourse.policy import Recourse
 from oasis.online.recourse.rules import RuleName
 from oasis.online.rolling import restricted
 from oasis.online.rolling_oasis import RollingOASiS
-from oasis.scheduling.policy import Planner, Policy
+from oasis.scheduling.policy import Policy
 from oasis.scheduling.policy_check import check_policy, parameters_of
 from oasis.scheduling.site import site_of
 
@@ -247,8 +247,7 @@ class LiveScheduler(Service):
     def promised(self, job_id: str) -> int | None:
         """The slot by which a live job must complete; None if nothing was promised."""
         with self._own_turn():
-            entry, policy = self._find(job_id), self.policy
-            return policy.promised(entry.seen) if isinstance(policy, Planner) else None
+            return self._driver.planner.promised(self._find(job_id).seen)
 
     def quote(self, job: Job) -> Quote:
         """Quote `job`: the decision of `submit` now, and its effects on other jobs.
@@ -258,9 +257,7 @@ class LiveScheduler(Service):
         with self._in_turn():
             event = events.Submit(job)
             self._check_new(job)
-            quote: Quote | None = None
-            if isinstance(self.policy, Planner):
-                quote = self.policy.foresee(job, self.now)
+            quote: Quote | None = self._driver.planner.foresee(job, self.now)
             if quote is not None:
                 return quote
             # The policy does not say it: everything is copied, and the call is made there.
@@ -425,7 +422,7 @@ class LiveScheduler(Service):
             state = {
                 "policy": policy.name,
                 "parameters": parameters_of(policy),
-                "making": policy.making() if isinstance(policy, Planner) else None,
+                "making": driver.planner.making(),
                 "cluster": cluster_to_dict(self.cluster),
                 "state": {"driver": driver.state(), "policy": policy_state(policy, driver.jobs)},
                 "totals": self.totals.to_dict(),

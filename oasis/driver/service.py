@@ -102,9 +102,7 @@ class Service:
 
     def _planned(self) -> Planned:
         """Return schedule and utility of live jobs, by id; empty if the policy is no `Planner`."""
-        if not isinstance(self.policy, Planner):
-            return {}
-        plans = dict(self.policy.planned())
+        plans = dict(self._driver.planner.planned())
         for entry in self._driver.jobs.values():
             # a policy that sees one form of a job does not know which one it is
             if entry.form and not entry.seen.forms and entry.job.id in plans:
@@ -223,7 +221,7 @@ class Service:
         # The driver says when it arrives: the slot of its step.
         specs = self._specs | {uid: Submission(uid, replace(job, arrival=0))}
         reason = self._step(self.now, specs=specs).rejected.get(uid)
-        decisions = self.policy.last_decisions() if isinstance(self.policy, Planner) else {}
+        decisions = self._driver.planner.last_decisions()
         if index in decisions:
             return decisions[index]
         if reason is not None:
@@ -268,7 +266,7 @@ class Service:
         self, slot: int, *, ends: Mapping[str, int] = NOBODY, ask: bool = False, **news: Any
     ) -> SlotOutcome[Submission]:
         """Tell the driver of `news` and `ends`, last slots of completed jobs; count the outcome."""
-        driver, cut = self._driver, self._cut_short
+        driver, planner, cut = self._driver, self._driver.planner, self._driver.planner.cut_short
         news = {"specs": self._specs, "down": frozenset(driver.away), **news}
         windows = news.pop("calendar", driver.calendar).windows
         ahead = Calendar(tuple(window for window in windows if window.end > slot))
@@ -276,13 +274,11 @@ class Service:
         # Set before the step and cleared after it: whatever
         # interrupts it, the books are half changed.
         self._has_failed = True
-        if isinstance(self.policy, Planner):
-            self.policy.rounds_given = self._given.pop(0) if self._given else None
+        planner.rounds_given = self._given.pop(0) if self._given else None
         with naming_own_line(self.policy, "decide", slot):
             decided = driver.step(slot, facts, ask=ask)
-        if isinstance(self.policy, Planner):
-            self._rounds.append(self.policy.rounds_done)
-            self.policy.rounds_given = None
+        self._rounds.append(planner.rounds_done)
+        planner.rounds_given = None
         self._has_failed = False
         happened = self._happened
         for uid in decided.completed:
@@ -298,9 +294,5 @@ class Service:
             self._count(given_up_after_start=entry.done > 0)
         entries = decided.entries | driver.by_uid
         happened.broken += [entries[uid].job.id for uid in decided.late]
-        self._count(broken_promises=len(decided.late), cut_short=self._cut_short - cut)
+        self._count(broken_promises=len(decided.late), cut_short=planner.cut_short - cut)
         return decided
-
-    @property
-    def _cut_short(self) -> int:
-        return self.policy.cut_short if isinstance(self.policy, Planner) else 0
