@@ -97,7 +97,7 @@ def test_a_trainjob_has_the_pods_of_its_runtime_and_waits_until_the_trainer_has_
     seen["jobsets"] = [made_by_trainer(train, 5)]
     reader.read_new(seen, drives, 0.0)
     spec = reader.specs["u"]
-    assert (spec.min_workers, spec.job.chunks, spec.fixed_ps) == (5, 5, None)
+    assert (spec.min_workers, spec.job.chunks, spec.ps_count) == (5, 5, 0)
     assert spec.worker_requests["nvidia.com/gpu"] == 1
     seen["jobsets"] = []
     assert reader.read(seen, drives, 0.0) == {"u": spec}, "the Trainer makes it again"

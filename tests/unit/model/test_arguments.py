@@ -155,7 +155,7 @@ ROWS = "expected rows of integers (slot, server, count)"
             *("min_utility_fraction", "expected 0 <= phi < 1", "None"),
         ),
         (partial(oasis.Recourse, seconds="x"), "seconds", "expected a number >= 0", "'x'"),
-        (lambda: service().submit(3), "job", "expected a job", "3"),
+        (lambda: service().submit(3), "job", "expected an object of oasis.Job", "3"),
         (
             lambda: service().submit(replace(JOB, arrival=4)),
             *("arrival", "expected the present slot 0", "4"),
