@@ -14,7 +14,7 @@ from experiments.cli import console
 from experiments.cli.files import Written
 from experiments.cli.options import A_POLICY, AsJson, PrintedFile, ResultFile, among, known_policy
 from experiments.cli.results import deliver, hand_out
-from experiments.evaluation.options import Option, without_none
+from experiments.evaluation.options import Option
 from experiments.evaluation.policies import INSTALLED, POLICIES, PolicyEntry, entry_of
 from oasis.model.choices import choice
 from oasis.model.errors import InputError
@@ -168,7 +168,7 @@ def _explain(name: str, entry: PolicyEntry) -> None:
 
 def kind_of(option: Option) -> str:
     """Return the values that an option accepts, in words such as ``arrival, start, none``."""
-    kind = without_none(option.kind)
+    kind = option.plain
     if get_origin(kind) is Literal:
         text = ", ".join(map(str, get_args(kind)))
     elif option.is_row:
