@@ -18,6 +18,7 @@ from oasis.model.files import frame
 from oasis.model.instance import Instance, Job, expect_instance
 from oasis.model.schedule import Schedule
 from oasis.model.summary import Facts, Summarised
+from oasis.scheduling.policy import left_out
 from oasis.scheduling.policy_check import report_of
 from oasis.simulator import Outcome, Policy, Workload, replay
 from oasis.simulator.outcome import figure_reader
@@ -299,7 +300,7 @@ def _expect_makers(policies: object) -> None:
 
 PLAIN = tuple(name for name, entry in POLICIES.items() if not entry.needs_instance)
 # Those that `oasis whatif` runs where none is named.
-CHOSEN = tuple(name for name in PLAIN if not POLICIES[name].left_out)
+CHOSEN = tuple(name for name in PLAIN if not left_out(POLICIES[name].policy))
 
 
 def left_out_note(policies: Sequence[str]) -> str:
@@ -307,7 +308,7 @@ def left_out_note(policies: Sequence[str]) -> str:
     reasons: dict[str, list[str]] = {}
     for name in PLAIN:
         if name not in CHOSEN and name not in policies:
-            reasons.setdefault(POLICIES[name].left_out, []).append(name)
+            reasons.setdefault(left_out(POLICIES[name].policy), []).append(name)
     parts = [f"{', '.join(some)} ({reason})" for reason, some in reasons.items()]
     return f"not run unless --policies names them: {'; '.join(parts)}"
 

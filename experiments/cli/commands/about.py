@@ -22,6 +22,7 @@ from oasis.model.examples import EXAMPLES, example_text
 from oasis.model.extras import EXTRAS
 from oasis.model.files import json_text
 from oasis.model.instance_file import instance_schema
+from oasis.scheduling.policy import wants
 from oasis.simulator.elastic import elastic_schema
 from oasis.version import __version__
 
@@ -132,7 +133,7 @@ def _document(entry: PolicyEntry) -> dict[str, Any]:
     return {
         "summary": entry.summary,
         "needs_instance": entry.needs_instance,
-        "knows_forms": entry.knows_forms,
+        "knows_forms": wants(entry.policy, "knows_forms"),
         "options": {
             name: {"type": kind_of(option), "default": option.default, "help": option.help}
             for name, option in entry.options.items()
@@ -152,7 +153,11 @@ def _list_policies(entries: dict[str, PolicyEntry]) -> None:
 
 def _explain(name: str, entry: PolicyEntry) -> None:
     where = "instances alone" if entry.needs_instance else "instances, plain traces and workloads"
-    forms = "chooses one of a job's" if entry.knows_forms else "any that fits, in the order given"
+    forms = (
+        "chooses one of a job's"
+        if wants(entry.policy, "knows_forms")
+        else "any that fits, in the order given"
+    )
     facts = [("what it does", entry.summary), ("runs on", where), ("forms", forms)]
     console.print_facts(name, facts)
     console.print_text("")
