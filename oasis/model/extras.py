@@ -16,6 +16,7 @@ EXTRAS = {
     "jinja2": "report",
     **dict.fromkeys(("pandas", "pyarrow", "joblib", "scipy", "threadpoolctl"), "sweep"),
     "distributed": "dask",
+    "hypothesis": "testing",
     **dict.fromkeys(("kubernetes", "prometheus_client", "yaml", "urllib3"), "kubernetes"),
 }  # package -> the extra that brings it
 
