@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,23 @@ from oasis import (
     Sigmoid,
     Utility,
 )
-from oasis.testing.strategies import *  # noqa: F403
+from oasis.testing.strategies import (  # noqa: F401 (tests have all strategies from here)
+    BANDWIDTH,
+    RESOURCES,
+    all_instances,
+    clusters,
+    constants,
+    crowded_instances,
+    horizons,
+    instances,
+    instances_of_kinds,
+    jobs,
+    of,
+    of_kinds,
+    sigmoids,
+    small_instances,
+    utilities,
+)
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -3,7 +3,7 @@
 It needs the extra ``testing``, for Hypothesis.
 """
 
-from oasis.model.extras import require
+from oasis.extras import require
 
 require("oasis.testing", "hypothesis")
 

@@ -16,10 +16,10 @@ from experiments.cli.options import A_POLICY, AsJson, PrintedFile, ResultFile, a
 from experiments.cli.results import deliver, hand_out
 from experiments.evaluation.options import Option
 from experiments.evaluation.policies import INSTALLED, POLICIES, PolicyEntry, entry_of
+from oasis.extras import EXTRAS
 from oasis.model.choices import choice
 from oasis.model.errors import InputError
 from oasis.model.examples import EXAMPLES, example_text
-from oasis.model.extras import EXTRAS
 from oasis.model.files import json_text
 from oasis.model.instance_file import instance_schema
 from oasis.scheduling.policy import wants

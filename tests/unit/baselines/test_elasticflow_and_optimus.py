@@ -115,6 +115,6 @@ def test_losses_say_what_is_left_where_they_are_asked():
 
 
 def test_who_has_no_scipy_hears_of_it_before_the_run(monkeypatch):
-    monkeypatch.setattr("oasis.model.extras.find_spec", lambda _: None)
+    monkeypatch.setattr("oasis.extras.find_spec", lambda _: None)
     with pytest.raises(ModuleNotFoundError, match=r"Optimus needs scipy: pip install .*\[sweep\]"):
         Engine(workload(job("a")), Optimus(1.0))

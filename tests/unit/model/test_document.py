@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from oasis.model import extras
+from oasis import extras
 from oasis.model.document import count, entry, flag, list_of, mapping, optional, real, text
 from oasis.model.errors import InstanceError, describe
 from oasis.model.files import frame

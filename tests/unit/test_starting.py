@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from oasis.model import starting
+from oasis import starting
 from tests.builders import rows
 
 WINDOWS = (["C:\\oasis.exe"], ["C:\\oasis.exe"], sys.platform == "win32")

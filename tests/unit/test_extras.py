@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import oasis
-from oasis.model import extras
-from oasis.model.extras import EXTRAS, install_line, require
+from oasis import extras
+from oasis.extras import EXTRAS, install_line, require
 from tests.packaging.commands import BLOCK
 
 ROOT = Path(oasis.__file__).parents[1]
