@@ -151,7 +151,10 @@ def servers(draw: st.DrawFn, prefix: str, most: int = 2) -> tuple[Server, ...]:
 
 
 def clusters(most: int = 2) -> st.SearchStrategy[Cluster]:
-    """Clusters of at most `most` servers of each group; a slot lasts 1 or 20 seconds."""
+    """Clusters of 1 to `most` worker servers and as many for parameter servers.
+
+    A slot lasts 1 or 20 seconds.
+    """
     return st.builds(
         Cluster,
         st.just(RESOURCES),
@@ -171,7 +174,28 @@ def instances(
     cluster: st.SearchStrategy[Cluster] | None = None,
     utility: st.SearchStrategy[Utility] | None = None,
 ) -> Instance:
-    """A few jobs of every kind on a few servers of every kind; many cannot run at all."""
+    """A few jobs of every kind on a few servers of every kind; many cannot run at all.
+
+    Parameters
+    ----------
+    most_jobs, most_slots : int
+        The largest number of jobs, and of slots.
+    most_work : int
+        About the most work of a job, in worker-slots.
+    cluster, utility : SearchStrategy, optional
+        Where clusters and utilities come from. Default: `clusters` and `utilities`.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> from hypothesis import given, settings
+    >>> from oasis.testing import instances
+    >>> @settings(deadline=None)
+    ... @given(instances(most_jobs=2, most_slots=2))
+    ... def test_fifo_keeps_to_the_model(instance):
+    ...     oasis.verify(instance, oasis.simulate(instance, oasis.FIFO()))
+    >>> test_fifo_keeps_to_the_model()
+    """
     horizon = draw(horizons(most_slots))
     made = draw(clusters() if cluster is None else cluster)
     count = draw(st.integers(1, most_jobs))
@@ -249,7 +273,10 @@ REQUIRES: tuple[dict[str, list[str]], ...] = ({}, {}, EITHER, EITHER, *ELSEWHERE
 
 @st.composite
 def forms(draw: st.DrawFn, job: Job) -> Job:
-    """The job with requirements and, mostly, in several forms; some that no machine admits."""
+    """The given `job` with requirements and, mostly, in several forms.
+
+    Some of them no machine admits; labels are those of `instances_of_kinds`.
+    """
     required = {"requires": draw(of({}, EITHER)), "ps_requires": draw(of({}, {}, {"gpu": ["a"]}))}
     kind = draw(of("forms", "forms", "speeds", "one"))
     if kind == "one":
@@ -378,7 +405,10 @@ def _elastic_job(draw: st.DrawFn, name: str) -> PolicyJob:
 
 @st.composite
 def worlds(draw: st.DrawFn) -> tuple[Workload, dict[str, Any]]:
-    """A workload, and arguments of `oasis.replay`: speed, costs, lost machines, observation."""
+    """A workload, and arguments of `oasis.replay` for what surrounds it.
+
+    These are ``speed``, ``costs``, ``outages`` and ``observation``; all machines come back.
+    """
     work = draw(workloads())
     outages = []
     for machine in range(len(work.site.machines)):
