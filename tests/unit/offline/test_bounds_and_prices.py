@@ -22,6 +22,7 @@ from oasis.simulator import PlainJob, elastic_from_dict, replay, rigid_workload
 from oasis.solvers import Status
 from offline import configuration_bound
 from offline.elastic_bound import (
+    GAP,
     ROUNDING,
     _Configurations,
     best_rates,
@@ -29,7 +30,14 @@ from offline.elastic_bound import (
     mean_completion_bound,
 )
 from offline.learning import learn_prices
-from offline.rigid_bound import MULTIPLES, _dual_value, _prices, busy_periods, rigid_mean_bound
+from offline.rigid_bound import (
+    MULTIPLES,
+    _dual_value,
+    _least_work_first,
+    _prices,
+    busy_periods,
+    rigid_mean_bound,
+)
 from offline.rigid_utility import STEPS, _Period, rigid_utility_bound
 from tests import builders
 from tests.builders import elastic, elastic_file
@@ -44,6 +52,16 @@ def elastic_job(name, **others):
     worth = {"kind": "deadline", "value": 4.0, "deadline": 100.0}
     base = {"id": name, "arrival": 0.0, "work": 100.0, "workers": 1, "worker": {"gpu": 1}}
     return base | {"utility": worth} | others
+
+
+def test_who_may_switch_between_equal_forms_is_worth_as_much_as_who_has_one():
+    worth = {"kind": "sigmoid", "decay": 0.05, "target": 120.0}
+    ways = {"workers": {"min": 1, "max": 2}, "speedup": [1.0, 1.5]}
+    jobs = (elastic_job(f"j{k}", utility=worth | {"priority": 5.0 + k}, **ways) for k in range(6))
+    one = made_of(*jobs)
+    forms = (replace(each, forms=(each, each), may_switch=True) for each in one.jobs)
+    both = elastic_bound(replace(one, jobs=tuple(forms)), 50.0).value
+    assert both == pytest.approx(elastic_bound(one, 50.0).value, rel=2 * GAP)
 
 
 def test_shorter_slots_are_never_worse_where_they_divide_the_longer_ones():
@@ -138,6 +156,11 @@ def test_the_best_of_several_multiples_of_the_prices_is_what_counts():
         came, lasts, wide = np.array(jobs, float).T
         found = _dual_value(came, lasts, wide, 3.0, np.arange(7.0), prices.astype(float))
         assert found == sum(lasts) + max(values), (prices, jobs)
+
+
+def test_the_fluid_machine_takes_the_least_work_first():
+    lengths, jobs = _least_work_first([0.0, 1.0, 2.0], [5.0, 1.0, 9.0])
+    assert (jobs.tolist(), lengths.tolist()) == ([0, 1, 0, 2], [1.0, 1.0, 4.0, 9.0])
 
 
 def test_prices_never_rise_and_end_at_nothing():

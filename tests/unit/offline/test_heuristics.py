@@ -8,16 +8,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
 
 import oasis
 from oasis.model.errors import VerificationError
 from oasis.solvers.budget import Budget, WorkCounter
+from offline import solve
 from offline.heuristics import recombination, window_search
 from offline.heuristics.best_solution import BestSolution, DualValues, PartialSolution, is_better
 from offline.heuristics.recombination import Alternation, take_up
 from offline.heuristics.window_search import WindowSearch
 from offline.model.arrays import OfflineArrays
 from offline.state import SolveState, warm_start_of
+from tests.strategies import fewer, small_instances
 
 INSTANCE = oasis.generate("calibrated", jobs=30, worker_servers=4, ps_servers=4, horizon=30, seed=3)
 ARRAYS = OfflineArrays.of(INSTANCE)
@@ -92,6 +95,14 @@ def test_a_search_improves_on_insertion_and_does_the_same_again():
     assert 0 < inserted.best.value < found.best.value
     assert oasis.verify(INSTANCE, found.best.solution.by_id) == pytest.approx(found.best.value)
     assert again.best.solution.by_id == found.best.solution.by_id
+
+
+@given(small_instances())
+@fewer(4)
+def test_it_never_exceeds_the_optimum(instance):
+    optimum = solve(instance, "milp", time_limit=None).objective
+    found = started(0.05, instance).best
+    assert oasis.verify(instance, found.solution.by_id) <= optimum * (1 + 1e-6) + 1e-9
 
 
 def test_a_better_solution_of_another_search_is_where_it_goes_on(monkeypatch):
