@@ -64,9 +64,6 @@ def test_an_amount_is_nothing_or_of_a_size_that_can_be_divided_by() -> None:
     assert refusal(amount, 1.1e30, "cpu") == "cpu: expected a number <= 1e+30, got 1.1e+30"
 
 
-# -- keys ------------------------------------------------------------------------------------------
-
-
 def test_a_misspelt_key_is_told_before_a_missing_one() -> None:
     """It is most likely the missing one, misspelt."""
     assert refusal(check_keys, {"size": 2, "id": 1}, ("id", "capacity")).startswith("size:")

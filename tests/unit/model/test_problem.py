@@ -60,9 +60,6 @@ def test_work_and_parameter_servers_agree_with_the_reference(
     assert ps_for(job, workers) <= workers  # (6) and (7) can hold together
 
 
-# -- resource vectors ------------------------------------------------------------------------------
-
-
 def test_resource_vector_is_a_read_only_mapping() -> None:
     vector = ResourceVector(source := {"cpu": 1, "gpu": 0.5})
     source["cpu"] = 2
