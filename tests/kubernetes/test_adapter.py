@@ -275,7 +275,7 @@ def test_a_window_is_kept_and_says_so(cluster: Cluster) -> None:
     """What becomes of jobs before, in and after one: windows in scenarios.yaml."""
     scene = scene_of(cluster, {"n0": "worker", "n1": "worker", "p0": "ps"})
     now = int(time.time())
-    during = {"begin": time_text(now + 40), "end": time_text(now + 3600)}
+    during = {"begin": time_text(now + 40), "end": time_text(now + 54)}
     declare(scene, "firmware", **during, nodes=["n1"])
     declare(scene, "odd", **during, nodes=["n7"])
     kept = f"keeps node n1 from {during['begin']} until {during['end']}"

@@ -24,33 +24,25 @@ KWOK = "v0.8.0"
 _HERE = Path(__file__).resolve().parent
 
 
-def _versions() -> tuple[tuple[str, str], ...]:
-    """Linker flags of the official builds; without them, the processes call themselves v0.0.0."""
-    major, minor, _ = KUBERNETES.removeprefix("v").split(".")
-    values = {"gitVersion": KUBERNETES, "gitMajor": major, "gitMinor": minor}
-    values |= {"gitTreeState": "clean", "buildDate": "1970-01-01T00:00:00Z"}
-    packages = ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
-    linked = [
-        (f"{package}.{name}", value) for package in packages for name, value in values.items()
-    ]
-    return (*linked, ("sigs.k8s.io/kwok/pkg/consts.Version", KWOK))
+# Linker flags of the official builds; without them, the processes call themselves v0.0.0, and
+# Helm's charts meet a Kubernetes 1.20.
+_MAJOR, _MINOR, _ = KUBERNETES.removeprefix("v").split(".")
+_VALUES = {"gitVersion": KUBERNETES, "gitMajor": _MAJOR, "gitMinor": _MINOR}
+_VALUES |= {"gitTreeState": "clean", "buildDate": "1970-01-01T00:00:00Z"}
+_PACKAGES = ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
+_LINKED = [(f"{package}.{name}", text) for package in _PACKAGES for name, text in _VALUES.items()]
+_LINKED_HELM = tuple(
+    (f"helm.sh/helm/v3/pkg/{package}.k8sVersion{name}", value)
+    for package in ("lint/rules", "chartutil")
+    for name, value in (("Major", _MAJOR), ("Minor", _MINOR))
+)
+_LINKED.append(("sigs.k8s.io/kwok/pkg/consts.Version", KWOK))
 
-
-def _versions_of_helm() -> tuple[tuple[str, str], ...]:
-    """Linker flags of its Makefile; without them, charts meet a Kubernetes 1.20."""
-    major, minor, _ = KUBERNETES.removeprefix("v").split(".")
-    return tuple(
-        (f"helm.sh/helm/v3/pkg/{package}.k8sVersion{name}", value)
-        for package in ("lint/rules", "chartutil")
-        for name, value in (("Major", major), ("Minor", minor))
-    )
-
-
-CONTROLPLANE = GoProgram("controlplane", _HERE / "box", linked=_versions())
+CONTROLPLANE = GoProgram("controlplane", _HERE / "box", linked=tuple(_LINKED))
 JOBSET = GoProgram("jobset", _HERE / "jobset", "sigs.k8s.io/jobset")
 KUEUE = GoProgram("kueue", _HERE / "kueue", "sigs.k8s.io/kueue/cmd/kueue")
 TRAINER = GoProgram("trainer", _HERE / "trainer")
-HELM = GoProgram("helm", _HERE / "helm", "helm.sh/helm/v3/cmd/helm", _versions_of_helm())
+HELM = GoProgram("helm", _HERE / "helm", "helm.sh/helm/v3/cmd/helm", _LINKED_HELM)
 
 
 def main() -> int:

@@ -12,7 +12,6 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,9 +63,7 @@ def cache_directory() -> Path:
 
 def cached(program: GoProgram) -> Path | None:
     """The binary of exactly these sources, or None; without Go, whichever Go built it."""
-    go = find_go()
-    version = _go(go, program, "env", "GOVERSION", "GOARCH").split() if go else ["*"]
-    found = sorted(cache_directory().glob(f"{_key(program, version)}/{program.name}"))
+    found = sorted(_homes(program, _version(program) if find_go() else "*"))
     return found[-1] if found else None
 
 
@@ -74,15 +71,15 @@ def ensure(program: GoProgram) -> Path:
     """The binary of `program`: from the cache, or built now. Of several callers, one builds."""
     if binary := cached(program):
         return binary
-    go = find_go()
-    if go is None:
-        raise GoMissingError(
-            f"{program.name} is built with Go, which is neither on the PATH nor in"
-            f" {_INSTALLED_BY_DEFAULT.parent} (https://go.dev/dl), and no built one is in"
-            f" {cache_directory()}"
-        )
-    with _one_builder(program.name):
-        return cached(program) or _build(go, program)
+    home = cache_directory() / f"{program.name}-{program.sources()}-{_version(program)}"
+    home.mkdir(parents=True, exist_ok=True)
+    with (cache_directory() / f"{program.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # given back when the file is closed
+        if binary := cached(program):
+            return binary
+        unfinished = home / f"{program.name}.unfinished"
+        _go(program, "build", "-o", str(unfinished), *program.arguments())
+        return unfinished.replace(home / program.name)
 
 
 def find_go() -> str | None:
@@ -93,26 +90,25 @@ def find_go() -> str | None:
 
 def module_directory(program: GoProgram, module: str) -> Path:
     """Directory of `module` in the module cache, in the version that `program` is built from."""
+    return Path(_go(program, "list", "-m", "-f", "{{.Dir}}", module).strip())
+
+
+def _homes(program: GoProgram, version: str) -> Iterator[Path]:
+    return cache_directory().glob(f"{program.name}-{program.sources()}-{version}/{program.name}")
+
+
+def _version(program: GoProgram) -> str:
+    return "-".join(_go(program, "env", "GOVERSION", "GOARCH").split())
+
+
+def _go(program: GoProgram, *arguments: str) -> str:
     go = find_go()
     if go is None:
-        raise GoMissingError(f"the files of {module} are in Go's module cache, and Go is missing")
-    return Path(_go(go, program, "list", "-m", "-f", "{{.Dir}}", module).strip())
-
-
-def _build(go: str, program: GoProgram) -> Path:
-    version = _go(go, program, "env", "GOVERSION", "GOARCH").split()
-    home = cache_directory() / _key(program, version)
-    home.mkdir(parents=True, exist_ok=True)
-    unfinished = home / f"{program.name}.unfinished"
-    _go(go, program, "build", "-o", str(unfinished), *program.arguments())
-    return unfinished.replace(home / program.name)
-
-
-def _key(program: GoProgram, version: list[str]) -> str:
-    return "-".join([program.name, program.sources(), *version])
-
-
-def _go(go: str, program: GoProgram, *arguments: str) -> str:
+        raise GoMissingError(
+            f"{program.name} is built with Go, which is neither on the PATH nor in"
+            f" {_INSTALLED_BY_DEFAULT.parent} (https://go.dev/dl), and no built one is in"
+            f" {cache_directory()}"
+        )
     done = subprocess.run(
         [go, *arguments],
         cwd=program.module,
@@ -126,11 +122,3 @@ def _go(go: str, program: GoProgram, *arguments: str) -> str:
         command = " ".join(["go", *arguments[:2]])
         raise GoBuildError(f"{program.name}: `{command}` failed: {done.stderr.strip()}")
     return done.stdout
-
-
-@contextmanager
-def _one_builder(name: str) -> Iterator[None]:
-    cache_directory().mkdir(parents=True, exist_ok=True)
-    with (cache_directory() / f"{name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # given back when the file is closed
-        yield

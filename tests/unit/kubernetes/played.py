@@ -28,6 +28,7 @@ from oasis.kubernetes.objects.existing import (
     JOB_INDEX,
     JOBSET_NAME,
     REPLICATED_JOB,
+    without_others,
 )
 from oasis.kubernetes.objects.node_affinity import NodeRules
 from oasis.kubernetes.objects.oasis_job import SlotClock
@@ -198,7 +199,7 @@ class Played:
         return self.steady()
 
     def seen(self) -> dict[str, list[Any]]:
-        return {
+        found = {
             "nodes": [trimmed_node(each) for each in self.nodes],
             "pods": [trimmed_pod(pod) for pod in self.pods.values()],
             names.PLURAL: list(self.jobs.values()),
@@ -210,6 +211,7 @@ class Played:
             "services": self.services,
             "networkpolicies": self.policies,
         }
+        return dict(without_others(found, self.settings.controller)[0])
 
     # -- what owners do ----------------------------------------------------------------------------
 
@@ -444,6 +446,10 @@ class Played:
         if uid in self.batch:
             over = {"conditions": [{"type": "Complete", "status": "True"}]}
             self.batch[uid] = {**self.batch[uid], "status": over}
+        self.note(uid)
+
+    def note(self, uid: str) -> None:
+        """The controller hears of the pods of a job."""
         self.reconciler.note(uid, by_job(self.seen()).get(uid, {}), self.now())
 
     # -- what is asked -----------------------------------------------------------------------------

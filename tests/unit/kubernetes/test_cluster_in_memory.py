@@ -19,7 +19,6 @@ from oasis.kubernetes import names
 from oasis.kubernetes.api.connection import ApiError
 from oasis.kubernetes.api.resources import WINDOWS, Objects
 from oasis.kubernetes.api.watching import ObjectStore
-from oasis.kubernetes.cluster.pods import by_job
 from oasis.kubernetes.control import job_reader, statuses
 from oasis.kubernetes.control.meter import WorkMeter
 from oasis.kubernetes.control.settings import ControllerSettings
@@ -231,25 +230,6 @@ def test_each_second_is_counted_once_also_where_notes_come_out_of_order() -> Non
                 meter.note("j", workers, float(at))
         most = [sum(min(6, seconds) for seconds in slot.values()) / 6 for slot in by_hand(events)]
         assert [*found, 0.0] == most, events
-
-
-def test_a_start_up_is_measured_once_from_the_beginning_of_its_slot() -> None:
-    made = Played(FIFO)
-    made.opens = lambda pod: False
-    uid = made.submit(job("a", slots=80.0))
-    made.step()
-    made.opens, made.late = lambda pod: True, 20.0
-    for pod in made.pods.values():
-        ready = {"type": "Ready", "status": "True"}
-        pod["status"] = {"phase": "Running", "conditions": [ready]}
-    made.reconciler.note(uid, by_job(made.seen())[uid], made.now())
-    measured = ("oasis_startup_seconds_sum", "oasis_startup_seconds_count")
-    assert [made.measured(name) for name in measured] == [20.0, 1.0]
-    made.late = 0.0
-    made.run(2)
-    made.restart()
-    made.run(2)
-    assert [made.measured(name) for name in measured] == [20.0, 1.0]
 
 
 @pytest.mark.parametrize(

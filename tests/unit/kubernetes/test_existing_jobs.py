@@ -10,7 +10,6 @@ import pytest
 from baselines import FIFO
 from oasis.driver.driver import Driver
 from oasis.kubernetes import names
-from oasis.kubernetes.cluster.gangs import matched
 from oasis.kubernetes.cluster.nodes import Place
 from oasis.kubernetes.cluster.pods import claimed, claims_of
 from oasis.kubernetes.control.job_reader import JobReader
@@ -31,7 +30,6 @@ from oasis.kubernetes.objects.oasis_job import JobSpec
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
 from oasis.kubernetes.objects.workload import switching
 from oasis.model.errors import InstanceError
-from oasis.scheduling.job import Allocation
 from tests.unit.kubernetes.kueue import Queued, cluster_queue, theirs
 from tests.unit.kubernetes.played import CLOCK, GPU, MANAGED, Played, foreign
 
@@ -186,12 +184,6 @@ def test_a_jobset_keeps_its_pods_when_a_trainjob_of_its_name_comes() -> None:
     claims = claims_of({"jobsets": [running], "trainjobs": [late]})
     mark = JOBSET.name, running["metadata"]["namespace"], running["metadata"]["name"]
     assert claims[mark] == running["metadata"]["uid"]
-
-
-def test_what_has_succeeded_is_not_waited_for() -> None:
-    pods = {p["metadata"]["name"]: p for p in (pod("a", "n0", "Succeeded"), pod("b", "n0"))}
-    wanted = matched(read(batch_job(2)), batch_job(2), Allocation(((0, 2),)), PLACES, pods)
-    assert [w.name for w in wanted] == ["b"]
 
 
 # -- from the objects to the policy ---------------------------------------------------------------

@@ -11,8 +11,6 @@ from typing import Any
 import pytest
 import yaml
 
-from baselines import registry
-from baselines.counts import FixedCounts
 from experiments.evaluation.policies import POLICIES
 from oasis.kubernetes import names
 from oasis.kubernetes.acting import Create, Open, action_word
@@ -47,11 +45,6 @@ def with_ps(**workers: Any) -> dict[str, Any]:
 
 
 ELSEWHERE = {"Completed", "Rejected", "GivenUp", "Pending", "Waiting", "Running"}
-DRAWING = [
-    name
-    for name, make in registry.ALL.items()
-    if isinstance(getattr(make(), "_counts", None), FixedCounts)
-]
 
 
 @pytest.mark.parametrize("name", POLICIES)
@@ -75,23 +68,6 @@ def test_a_job_of_any_shape_is_served_or_told_why_not(which: str, name: str) -> 
     for error in ("planning", "acting on", "following", "telling of", "reading"):
         assert played.measured("oasis_job_errors_total", doing=error) == 0
     assert played.measured("oasis_policy_errors_total") == 0
-
-
-@pytest.mark.parametrize("with_template", [True, False])
-@pytest.mark.parametrize("name", DRAWING)
-def test_without_an_initial_number_a_job_gets_its_maximum(name: str, with_template: bool) -> None:
-    """One after the other, so that each could be drawn another number, as a seed asks for."""
-    drawn, seeded = Played(policy(name)), Played(policy(name, seed=5))
-    for played in (drawn, seeded):
-        for k, most in enumerate((8, 3, 5, 50, 7, 2)):
-            made = with_ps(maximum=most) if with_template else job("odd", maximum=most)
-            made["metadata"]["name"] = f"j{k}"
-            uid = played.submit(made)
-            played.run(16)
-            assert played.phase(uid) == "Completed"
-        assert bool(played.seen_ps) is with_template
-    assert [*drawn.most.values()] == [8, 3, 5, 8, 7, 2]
-    assert not with_template or drawn.most != seeded.most
 
 
 # -- drawn at random -------------------------------------------------------------------------------
