@@ -15,8 +15,7 @@ import pytest
 from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.controlplane.build import CONTROLPLANE, HELM, JOBSET, KUEUE
 from tests.kubernetes.controlplane.gobuild import GoMissingError, cached, ensure
-from tests.kubernetes.controlplane.kueue import Kueue, start_kueue
-from tests.kubernetes.controlplane.owners import start_jobset, start_trainer
+from tests.kubernetes.controlplane.owners import Kueue, start_jobset, start_kueue, start_trainer
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.processes.container import why_not
 from tests.kubernetes.processes.nodes import ProcessNodes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import sys
 import time
@@ -14,25 +15,28 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
+import yaml
 
 import oasis
 from experiments.cli.main import main
+from oasis.kubernetes import names
 from oasis.kubernetes.api.connection import Connection, RetryParams
 from oasis.kubernetes.api.resources import OASIS_JOBS, PODS, Objects
 from oasis.kubernetes.cluster.pods import by_job, is_ending
 from oasis.kubernetes.control.controller import Controller
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.names import API_VERSION, FIELD_MANAGER, HOSTNAME, KIND, NODE_ROLE, PLURAL
+from oasis.kubernetes.objects.existing import ExistingKind
 from oasis.kubernetes.objects.manifests import own, shared
 from oasis.kubernetes.objects.oasis_job import SlotClock
 from tests.background import beside
-from tests.kubernetes.cluster import Cluster, pod, room
-from tests.kubernetes.controlplane.access import Account
-from tests.kubernetes.controlplane.plane import ControlPlane
+from tests.kubernetes.cluster import GPU, Cluster, pod, room
+from tests.kubernetes.controlplane.plane import Account, ControlPlane
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.faults import FaultPlan, let_meet
 from tests.kubernetes.instance_objects import job_object, node_objects
 from tests.unit.kubernetes.played import job
+from tests.unit.kubernetes.test_existing_jobs import made
 
 CLOCK = SlotClock(slot_seconds=4.0, startup_seconds=2.5)
 ENDED = {"Completed", "Rejected", "GivenUp"}
@@ -223,3 +227,68 @@ def scene_of(
         cluster.plane.nodes.add(name, room(gpus), {NODE_ROLE: role})
     cluster.plane.nodes.wait_ready(*nodes)
     return found
+
+
+Object = dict[str, Any]
+
+
+def template(lasts: str | None = None, *, gate: str = names.GATE) -> Object:
+    """Gated pods of one GPU that succeed after the time `lasts`, such as "6s"."""
+    resources = {"requests": {"cpu": "1"}, "limits": {GPU: "1"}}
+    notes = {} if lasts is None else {"oasis.test/succeeds-after": lasts}
+    return {
+        "metadata": {"annotations": notes},
+        "spec": {
+            "restartPolicy": "Never",
+            "terminationGracePeriodSeconds": 0,
+            "schedulingGates": [{"name": gate}],
+            "containers": [{"name": "train", "image": "train", "resources": resources}],
+        },
+    }
+
+
+def marked(
+    scene: Scene, kind: ExistingKind, name: str, spec: Object, seconds: float = 20.0, **notes: str
+) -> Object:
+    """An object that is ours, suspended; `notes` are annotations by the names in `names`."""
+    said = {"WORK": json.dumps({"workerSeconds": seconds})}
+    said["UTILITY"] = json.dumps({"kind": "constant", "value": 10})
+    found = made(spec, **said | notes)
+    meta = {**found["metadata"], "name": name, "namespace": scene.namespace, "uid": None}
+    return {"apiVersion": kind.api_version, "kind": kind.name, **found, "metadata": meta}
+
+
+def job_spec(workers: int, lasts: str | None = None, **more: Any) -> Object:
+    """The spec of a Job."""
+    return {"parallelism": workers, "template": template(lasts), **more}
+
+
+def replicated(name: str, pods: int, lasts: str) -> Object:
+    """A replicated Job of a JobSet."""
+    spec = {"parallelism": pods, "completions": pods, "template": template(lasts)}
+    return {"name": name, "replicas": 1, "template": {"spec": spec}}
+
+
+def make(scene: Scene, kind: ExistingKind, body: Object) -> Object:
+    """Create an object in the way its owner would."""
+    path = kind.where.path(scene.namespace)
+    return scene.admin.connection.request("POST", path, body=body, query={"fieldManager": "owner"})
+
+
+def read(scene: Scene, kind: ExistingKind, name: str) -> Object:
+    """An object that is there."""
+    found = scene.admin.get(kind.where, name, scene.namespace)
+    assert found is not None
+    return found
+
+
+def status(scene: Scene, kind: ExistingKind, name: str) -> Object:
+    """Read the status in our annotation."""
+    notes = read(scene, kind, name)["metadata"].get("annotations") or {}
+    return json.loads(notes.get(names.STATUS) or "{}")
+
+
+def runtime(nodes: int, lasts: str) -> Object:
+    """A ClusterTrainingRuntime of so many nodes with a GPU each."""
+    text = Path(__file__).with_name("runtime.yaml").read_text(encoding="utf-8")
+    return yaml.safe_load(text.replace("$NODES", str(nodes)).replace("$LASTS", lasts))  # type: ignore[no-any-return]

@@ -17,17 +17,19 @@ from oasis.kubernetes.objects.existing import JOB, JOBSET, TRAINJOB, ExistingKin
 from tests.kubernetes.cluster import GATE, Cluster
 from tests.kubernetes.controlplane.audit import denied
 from tests.kubernetes.controlplane.waiting import until
-from tests.kubernetes.existing import (
+from tests.kubernetes.scene import (
+    Scene,
     job_spec,
     make,
     marked,
     read,
     replicated,
     runtime,
+    scene_of,
     status,
     template,
+    told,
 )
-from tests.kubernetes.scene import Scene, scene_of, told
 
 
 def wait_phase(scene: Scene, kind: ExistingKind, name: str, phase: str) -> dict[str, Any]:

@@ -37,11 +37,10 @@ from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
 from oasis.kubernetes.objects.workload import GATED_BY, LOCAL_QUEUES, WORKLOADS, kept, said
 from tests.kubernetes.cluster import GPU, Cluster
 from tests.kubernetes.controlplane.audit import denied
-from tests.kubernetes.controlplane.kueue import Kueue
+from tests.kubernetes.controlplane.owners import Kueue
 from tests.kubernetes.controlplane.waiting import until
-from tests.kubernetes.existing import make, read, runtime
-from tests.kubernetes.existing import status as status_of
-from tests.kubernetes.scene import Scene, scene_of, told
+from tests.kubernetes.scene import Scene, make, read, runtime, scene_of, told
+from tests.kubernetes.scene import status as status_of
 from tests.kubernetes.stepped import Stepped
 from tests.kubernetes.tutorial.page import CHART
 

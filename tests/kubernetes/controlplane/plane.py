@@ -21,7 +21,6 @@ import yaml
 from oasis.kubernetes.api.connection import Connection
 from oasis.kubernetes.api.resources import Objects
 from tests.kubernetes.controlplane import audit
-from tests.kubernetes.controlplane.access import Account
 from tests.kubernetes.controlplane.build import CONTROLPLANE
 from tests.kubernetes.controlplane.certificates import make_certificates
 from tests.kubernetes.controlplane.gobuild import GoBuildError, GoMissingError, ensure
@@ -255,3 +254,44 @@ class ControlPlane:
 
     def _api_answers(self, path: str) -> bool:
         return answers(self.url + path, self.certificates.authority, self._tokens[_ADMIN])
+
+
+@dataclass(frozen=True)
+class Account:
+    """Someone who may talk to the API server: `username` is what the audit log calls them."""
+
+    username: str
+    token: str
+    url: str
+    authority: Path
+    directory: Path
+
+    def kubeconfig(self) -> Path:
+        """Their kubeconfig, in the control plane's directory."""
+        cluster = {"server": self.url, "certificate-authority": str(self.authority)}
+        config = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "test", "cluster": cluster}],
+            "users": [{"name": "test", "user": {"token": self.token}}],
+            "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test"}}],
+            "current-context": "test",
+        }
+        path = self.directory / f"{self.username.replace(':', '.')}.kubeconfig"
+        path.touch(mode=0o600)
+        path.write_text(json.dumps(config))
+        return path
+
+
+def binding(
+    account: str, kind: str, role: str, space: str, *, everywhere: bool = True
+) -> dict[str, Any]:
+    """What gives the rights of a role to an account, in all namespaces or in its own."""
+    group = "rbac.authorization.k8s.io"
+    return {
+        "apiVersion": f"{group}/v1",
+        "kind": "ClusterRoleBinding" if everywhere else "RoleBinding",
+        "metadata": {"name": f"{account}-{role}"} | ({} if everywhere else {"namespace": space}),
+        "roleRef": {"apiGroup": group, "kind": kind, "name": role},
+        "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": space}],
+    }

@@ -24,8 +24,12 @@ from oasis.kubernetes.api.watching import Watcher
 from tests.background import beside
 from tests.kubernetes.controlplane.guardian import Guardian
 from tests.kubernetes.controlplane.plane import ControlPlane
-from tests.kubernetes.processes.container import Container
-from tests.kubernetes.processes.environment import UnsupportedError, environment, hosts_file
+from tests.kubernetes.processes.container import (
+    Container,
+    UnsupportedError,
+    environment,
+    hosts_file,
+)
 from tests.kubernetes.processes.pod_run import PodRun, timestamp
 
 _WHOLE_PODS = ResourceKind("/api/v1", "pods", kept=dict)

@@ -10,8 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from oasis.kubernetes.cluster.pods import is_ending
-from tests.kubernetes.processes.container import Container
-from tests.kubernetes.processes.environment import Host, UnsupportedError
+from tests.kubernetes.processes.container import Container, Host, UnsupportedError
 
 FIRST_BACKOFF, LONGEST_BACKOFF = 0.5, 10.0  # seconds; a real kubelet begins with ten
 Start = Callable[["PodRun"], Container]

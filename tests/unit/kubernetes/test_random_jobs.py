@@ -13,7 +13,7 @@ import yaml
 
 from experiments.evaluation.policies import POLICIES
 from oasis.kubernetes import names
-from oasis.kubernetes.acting import Create, Open, action_word
+from oasis.kubernetes.acting import Create, Open
 from oasis.kubernetes.objects.conditions import time_text
 from oasis.kubernetes.objects.node_affinity import NodeRules
 from tests.unit.kubernetes.played import (
@@ -128,39 +128,22 @@ class Disturbed(Played):
         super().__init__(policy(name))
         self.all_nodes = list(self.nodes)
 
-    def settle(self) -> None:
-        for _ in range(80):
-            actions, failures = self.reconciler.steps(self.seen(), self.now()).actions, []
-            if not actions:
-                break
-            at = self.draw.randrange(len(actions)) if self.pending else -1
-            for k, action in enumerate(actions):
-                if k == at:
-                    self.pending = False
-                    self.happen()
-                if self.refuses(action) is None:
-                    self._carry_out(action)
-                else:
-                    failures.append((action.job, action_word(action), "409"))
-            self.reconciler.did(actions, failures, self.now())
-            if failures:
-                break
-        super().settle()
-
     def refuses(self, action: Any) -> str | None:
         """Return why a write is refused: its object is gone, or its pod exists already."""
+        if self.pending and self.draw.random() < 0.5:
+            self.pending = False
+            self.happen()
         there = {each["metadata"]["name"]: each for each in self.nodes}
-        if action.job not in self.jobs:
-            return "gone"
-        if isinstance(action, Create) and action.body["metadata"]["name"] in self.pods:
-            return "gone"
         pod = getattr(action, "pod", None)
-        if pod is not None and pod["metadata"]["name"] not in self.pods:
-            return "gone"
-        if isinstance(action, Open):
+        is_gone = action.job not in self.jobs
+        if isinstance(action, Create):
+            is_gone |= action.body["metadata"]["name"] in self.pods
+        elif pod is not None:
+            is_gone |= pod["metadata"]["name"] not in self.pods
+        if isinstance(action, Open) and not is_gone:
             at = there.get(pod["metadata"]["annotations"][names.NODE])
-            return None if at and not NodeRules.of(pod["spec"]).refusal(at) else "gone"
-        return None
+            is_gone = at is None or NodeRules.of(pod["spec"]).refusal(at) is not None
+        return "gone" if is_gone else None
 
     def happen(self) -> None:
         what = [self.come, self.come, self.leave, self.change, self.lose, self.crowd, self.trouble]
