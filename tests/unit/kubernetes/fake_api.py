@@ -29,13 +29,15 @@ from oasis.kubernetes.objects.oasis_job import SlotClock
 
 
 class FakeConnection:
-    """Objects by path. `lost` counts writes whose answers get lost from now on."""
+    """Objects by path. `lost` counts writes whose answers get lost from now on; `refuses` says what
+    becomes of a request, by its method and path, that is not done."""
 
     def __init__(self) -> None:
         self.params = RetryParams(attempts=3)
         self.objects: dict[str, dict[str, Any]] = {}
         self.asked: list[tuple[str, str]] = []
         self.lost = 0
+        self.refuses: Callable[[str, str], Exception | None] = lambda method, path: None
         self._versions = itertools.count(1)
 
     def request(
@@ -51,6 +53,10 @@ class FakeConnection:
         if left is not None and left() <= 0.0:
             raise TooLateError(method, path)
         self.asked.append((method, path))
+        if (why := self.refuses(method, path)) is not None:
+            raise why
+        if (query or {}).get("dryRun"):
+            return deepcopy(body)  # type: ignore[no-any-return]
         if method == "POST":
             path = f"{path}/{body['metadata']['name']}"
         found = self.objects.get(path)

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import logging
 from collections import Counter
-from collections.abc import Callable
 from itertools import product
 from typing import Any
 
@@ -165,15 +164,10 @@ def test_conditions_are_written_on_a_window_that_is_as_it_was_seen(
     (kept,) = store.items()
     assert kept["status"] == {"conditions": [{"type": "Accepted"}]}
 
-    def refuse(status: int) -> Callable[..., Any]:
-        def answer(method: str, path: str, **_: Any) -> Any:
-            raise ApiError(method, path, status, "No", "not you")
-
-        return answer
-
     with caplog.at_level(logging.WARNING, "oasis.kubernetes"):
         for status in (409, 403, 403):  # another controller wrote; rights of an older version
-            connection.request = refuse(status)  # type: ignore[method-assign]
+            why = ApiError("PATCH", "/", status, "No", "not you")
+            connection.refuses = lambda *_, why=why: why  # type: ignore[misc]
             clerk = writer(connection)
             for _ in range(2):
                 clerk.write_windows([(found, [])])
@@ -201,9 +195,8 @@ def test_windows_are_rounded_outwards_to_slots_and_repeat() -> None:
     assert len(repeated) == 53
 
 
-Event = tuple[
-    int, str | None
-]  # from when on these do work, in the order of the calls; None: a slot ends
+# From when on these do work, in the order of the calls; None: a slot ends.
+Event = tuple[int, str | None]
 
 
 def by_hand(events: list[Event]) -> list[Counter[str]]:

@@ -359,23 +359,18 @@ def test_a_watch_that_hangs_is_begun_again() -> None:
 
 def test_a_kind_that_is_installed_later_is_followed_within_ten_seconds() -> None:
     meta = {"name": "x", "uid": "x", "resourceVersion": "5"}
-    answers: list[Any] = [ApiError("GET", "/", 404, "NotFound", "404 page not found")]
-    answers.append({"items": [{"metadata": meta}], "metadata": {"resourceVersion": "6"}})
 
     class Later(FakeConnection):
-        def request(self, *_: Any, **__: Any) -> Any:
-            answer = answers.pop(0)
-            if isinstance(answer, Exception):
-                raise answer
-            return answer
-
         def stream(self, *_: Any) -> Iterator[Any]:
             return iter(())
 
+    later = Later()
     over = threading.Event()
-    watcher = watching.Watcher(Objects(Later()), WINDOWS, lambda *_: None, over)  # type: ignore[arg-type]
+    watcher = watching.Watcher(Objects(later), WINDOWS, lambda *_: None, over)  # type: ignore[arg-type]
     assert 0.0 < watcher._ask() < 10.0
     assert watcher.synced.is_set()
+    listed = {"items": [{"metadata": meta}], "metadata": {"resourceVersion": "6"}}
+    later.objects[WINDOWS.path()] = listed
     watcher._ask()
     assert [item["metadata"]["name"] for item in watcher.store.items()] == ["x"]
 
@@ -388,20 +383,14 @@ def test_without_its_checkpoint_no_plan_is_carried_out(status: int, is_early: bo
     played.run(int(is_early))
     uid = played.submit(rigid("j", 2, 3))
     fake: Any = played.objects.connection
-    request = fake.request
-
-    def refusing(method: str, path: str, **more: Any) -> Any:
-        if method != "GET" and "configmaps" in path:
-            raise ApiError(method, path, status, "No", "not today")
-        return request(method, path, **more)
-
-    played.objects._request = refusing
+    why = ApiError("PUT", "/", status, "No", "not today")
+    fake.refuses = lambda method, path: why if method != "GET" and "configmaps" in path else None
     for _ in range(3):
         with pytest.raises(ApiError):
             played.begin_early(0.5) if is_early else played.step()
         assert not played.reconciler.steps(played.seen(), played.now()).actions
     assert not played.pods
-    played.objects._request = request
+    fake.refuses = lambda *_: None
     if is_early:
         lags = played.measured("oasis_boundary_lag_seconds_count")
         assert not played.reconciler.plan_if_due(played.now(), played.seen)
