@@ -54,7 +54,6 @@ def shared_plane(controlplane_binary: Path) -> Iterator[ControlPlane]:
 
 @pytest.fixture(scope="session")
 def jobsets(shared_plane: ControlPlane) -> None:
-    """The controller of JobSets."""
     start_jobset(shared_plane)
 
 
@@ -92,6 +91,5 @@ def namespaces() -> None:
 
 @pytest.fixture
 def process_nodes(namespaces: None, cluster: Cluster) -> Iterator[ProcessNodes]:
-    """Nodes whose pods run."""
     with ProcessNodes(cluster.plane) as nodes:
         yield nodes

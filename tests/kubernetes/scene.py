@@ -45,12 +45,10 @@ SYSTEM = "oasis-system"
 
 
 def rights(namespace: str = SYSTEM, spaces: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """The shipped rights of a controller."""
     return [made for made in own(namespace, spaces=spaces) if "Role" in made["kind"]]
 
 
 def told(status: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Conditions by type."""
     return {condition["type"]: condition for condition in status.get("conditions") or ()}
 
 
@@ -66,7 +64,6 @@ class Scene:
         self.admin = plane.objects
 
     def settings(self, **more: Any) -> ControllerSettings:
-        """Those of the controllers here."""
         given = {
             "namespace": SYSTEM,
             "name": self.namespace,
@@ -91,24 +88,20 @@ class Scene:
         self.plane.nodes.wait_ready(*names)
 
     def job(self, job: oasis.Job, slot_seconds: float, **spec: Any) -> dict[str, Any]:
-        """The object of a job of an instance."""
         made = job_object(job, self.clock, slot_seconds=slot_seconds, namespace=self.namespace)
         made["spec"] |= spec
         return made
 
     def submit(self, made: dict[str, Any]) -> dict[str, Any]:
-        """Make an object as its owner would."""
         return self.admin.connection.request(
             "POST", OASIS_JOBS.path(self.namespace), body=made, query={"fieldManager": "owner"}
         )
 
     def statuses(self) -> dict[str, dict[str, Any]]:
-        """Status of each job by name."""
         items, _ = self.admin.list_all(OASIS_JOBS, self.namespace)
         return {item["metadata"]["name"]: item.get("status") or {} for item in items}
 
     def phases(self) -> dict[str, str]:
-        """Phase of each job by name."""
         return {name: status.get("phase", "") for name, status in self.statuses().items()}
 
     @contextmanager
@@ -128,7 +121,6 @@ class Scene:
         now: Callable[[], float] = time.time,
         **settings: Any,
     ) -> Controller:
-        """A controller that has not been started."""
         connection = Connection.open(str(self.account.kubeconfig()), params=params)
         if faults is not None:
             let_meet(connection, faults)
@@ -169,11 +161,9 @@ class Scene:
         return {"apiVersion": API_VERSION, "kind": KIND, **made, "spec": made["spec"] | own | spec}
 
     def delete(self, name: str) -> None:
-        """Delete a job in the way its owner would."""
         self.admin.connection.request("DELETE", OASIS_JOBS.path(self.namespace, name))
 
     def edit(self, name: str, spec: dict[str, Any]) -> None:
-        """A merge patch of the spec, as its owner would."""
         meta = {"name": name, "namespace": self.namespace}
         self.admin.merge_patch(OASIS_JOBS, {"metadata": meta, "spec": spec})
 
@@ -194,20 +184,16 @@ class Scene:
     # -- what comes of it --------------------------------------------------------------------------
 
     def wait(self, phases: dict[str, str], within: float = 90.0) -> None:
-        """Wait until the jobs are in these phases."""
         until(lambda: self.phases().items() >= phases.items(), f"phases {phases}", within)
 
     def all_ended(self) -> bool:
-        """Whether no job runs or waits any more."""
         return all(phase in ENDED for phase in self.phases().values())
 
     def wait_ended(self, within: float = 120.0) -> dict[str, str]:
-        """Wait until all jobs have ended; return their phases."""
         until(self.all_ended, "all jobs have ended", within)
         return self.phases()
 
     def running(self) -> list[dict[str, Any]]:
-        """Our running pods that are not being deleted."""
         pods = [pod for pods in self.our_pods().values() for pod in pods.values()]
         return [p for p in pods if p["status"]["phase"] == "Running" and not is_ending(p)]
 
@@ -259,31 +245,26 @@ def marked(
 
 
 def job_spec(workers: int, lasts: str | None = None, **more: Any) -> Object:
-    """The spec of a Job."""
     return {"parallelism": workers, "template": template(lasts), **more}
 
 
 def replicated(name: str, pods: int, lasts: str) -> Object:
-    """A replicated Job of a JobSet."""
     spec = {"parallelism": pods, "completions": pods, "template": template(lasts)}
     return {"name": name, "replicas": 1, "template": {"spec": spec}}
 
 
 def make(scene: Scene, kind: ExistingKind, body: Object) -> Object:
-    """Create an object in the way its owner would."""
     path = kind.where.path(scene.namespace)
     return scene.admin.connection.request("POST", path, body=body, query={"fieldManager": "owner"})
 
 
 def read(scene: Scene, kind: ExistingKind, name: str) -> Object:
-    """An object that is there."""
     found = scene.admin.get(kind.where, name, scene.namespace)
     assert found is not None
     return found
 
 
 def status(scene: Scene, kind: ExistingKind, name: str) -> Object:
-    """Read the status in our annotation."""
     notes = read(scene, kind, name)["metadata"].get("annotations") or {}
     return json.loads(notes.get(names.STATUS) or "{}")
 

@@ -145,21 +145,18 @@ class Slow(FIFO):
 
 
 def at_work(controller: Controller) -> Reconciler:
-    """The reconciler; there is one as soon as the controller acts."""
     until(lambda: controller.reconciler is not None, "the controller is at work", 30.0)
     assert controller.reconciler is not None
     return controller.reconciler
 
 
 def is_planned(reconciler: Reconciler, name: str) -> bool:
-    """Whether a plan with this job is being made now."""
     planning = reconciler.planning
     specs = () if planning is None else planning.specs.values()
     return any(spec.id.endswith(f"/{name}") for spec in specs)
 
 
 def left(reconciler: Reconciler) -> float:
-    """Seconds until the next slot."""
     return reconciler.next_boundary - reconciler.now()
 
 

@@ -38,7 +38,6 @@ def wait_phase(scene: Scene, kind: ExistingKind, name: str, phase: str) -> dict[
 
 
 def running(scene: Scene, prefix: str) -> list[dict[str, Any]]:
-    """Running pods whose names begin so."""
     pods = scene.admin.list_all(PODS, scene.namespace)[0]
     mine = [pod for pod in pods if pod["metadata"]["name"].startswith(prefix)]
     return [pod for pod in mine if pod["status"]["phase"] == "Running"]

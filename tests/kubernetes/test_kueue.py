@@ -105,7 +105,6 @@ def submit(scene: Scene, name: str, workers: int, gpus: int, **more: Any) -> Obj
 
 
 def workloads(scene: Scene) -> dict[str, Object]:
-    """Workloads by the name of their owner."""
     found, _ = scene.admin.list_all(WORKLOADS, scene.namespace, kept=kept)
     return {item["metadata"]["ownerReferences"][0]["name"]: item for item in found}
 
@@ -130,7 +129,6 @@ def running(scene: Scene, name: str) -> dict[str, str]:
 
 
 def end(scene: Scene, pods: Iterable[Object]) -> None:
-    """They have done their work."""
     for pod in pods:
         if not has_ended(pod):
             body = {"metadata": pod["metadata"], "status": {"phase": "Succeeded"}}
@@ -148,14 +146,12 @@ class Kueued(Stepped):
         self.made: dict[str, str] = {}  # uid of each Workload, by that of its owner
 
     def submit(self, body: Object) -> None:
-        """Make an object, and wait until the controller sees its Workload."""
         kind = JOBSET if body["kind"] == "JobSet" else JOB
         uid = make(self._scene, kind, body)["metadata"]["uid"]
         until(lambda: uid in self.owners(), f"Kueue sees {body['metadata']['name']}")
         self.made[uid] = self.owners()[uid]["metadata"]["uid"]
 
     def owners(self) -> dict[str, Object]:
-        """Workloads by the uid of their owner."""
         items = self.controller.stores[WORKLOADS.plural].items()
         return {item["metadata"]["ownerReferences"][0]["uid"]: item for item in items}
 

@@ -80,7 +80,6 @@ def tenant(cluster: Cluster) -> Account:
 
 
 def answer(account: Account, method: str, path: str, body: Any, merge: bool = True) -> str:
-    """Answer of the API server: empty if it accepts the request."""
     kind = MERGE if merge else "application/json-patch+json"
     content = {"content_type": kind} if method == "PATCH" else {}
     try:

@@ -83,7 +83,6 @@ def test_a_training_makes_way_and_goes_on_from_its_checkpoint(
 
 
 def workers(scene: Scene, name: str) -> list[dict[str, Any]]:
-    """Worker pods of a job."""
     pods = scene.admin.list_all(PODS, scene.namespace)[0]
     labels = [(pod, pod["metadata"].get("labels") or {}) for pod in pods]
     return [pod for pod, at in labels if (at.get(JOB_NAME), at.get(TASK)) == (name, "worker")]

@@ -38,7 +38,6 @@ class Training:
     def job(
         self, name: str, workers: tuple[int, int], slots: int, **spec: Any
     ) -> tuple[dict[str, Any], int]:
-        """A job that trains for this many worker-slots, and its steps."""
         steps, seconds, env = self._work(name, slots)
         made = self.scene.elastic(name, *workers, seconds, **{**self.spec, **spec})
         limits = {GPU: "1", **({BANDWIDTH: "1G"} if self.servers else {})}
@@ -68,11 +67,9 @@ class Training:
         return {"spec": {"containers": [container | {"resources": resources}]}}
 
     def file(self, name: str) -> Path:
-        """Checkpoint of a job."""
         return self.nodes.directory / f"{name}.npz"
 
     def check_weights(self, name: str, steps: int, rate: float = regression.RATE) -> None:
-        """The job has done every step once, and has the weights that come of that."""
         with np.load(self.file(name)) as found:
             assert found["step"] == steps
             np.testing.assert_allclose(found["weights"], regression_weights(steps, rate), rtol=1e-9)
@@ -99,7 +96,6 @@ def add_machines(scene: Scene, nodes: ProcessNodes, *gpus: int) -> None:
 
 @contextmanager
 def controlled(scene: Scene, nodes: ProcessNodes, *words: str) -> Iterator[None]:
-    """`oasis kubernetes run`, as its owner starts it; what all said is shown if the test fails."""
     log = nodes.directory / "controller.log"
     nodes.guardian.start(scene.command(*words), log, {**os.environ, "PYTHONPATH": str(ROOT)})
     try:

@@ -65,8 +65,6 @@ Measured = dict[str, Any]
 
 
 def add_nodes(admin: Objects, count: int) -> None:
-    """Nodes of eight GPUs, many at a time."""
-
     def add(k: int) -> None:
         name = f"m{k}"
         room = {"pods": "110", GPU: "8", "cpu": "96", "memory": "1Ti"}
@@ -130,7 +128,6 @@ def measure(cluster: Cluster, scale: Scale) -> Measured:
 
 
 def ended(scene: Scene) -> int:
-    """Number of complete jobs."""
     time.sleep(1.0)  # a list of all jobs is not for free
     return sum(phase == "Completed" for phase in scene.phases().values())
 
@@ -149,7 +146,6 @@ def writes(scene: Scene, start: int) -> list[Request]:
 def written(
     requests: Sequence[Request], slot: float, samples: Mapping[str, list[tuple[float, float]]]
 ) -> dict[str, Any]:
-    """Count what the audit log has."""
     begin, by_slot = min(request.at for request in requests), defaultdict(Counter[str])
     for request in requests:
         if request.verb in ("create", "patch", "delete"):
@@ -171,7 +167,6 @@ def written(
 
 
 def main() -> int:
-    """Print what was measured, as JSON."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--nodes", type=int, default=1000)
     parser.add_argument("--jobs", type=int, default=500)
@@ -209,7 +204,6 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def seconds_of(pid: int) -> float:
-    """Seconds of processor time that a process has had."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / TICKS
 
@@ -257,7 +251,6 @@ class Sampler(threading.Thread):
                     self.samples[name].append((now, total))
 
     def stop(self) -> None:
-        """Stop the measurement."""
         self._stopping.set()
         self.join()
 

@@ -65,7 +65,6 @@ def granted(manifests: Iterable[Mapping[str, Any]]) -> set[tuple[str, str, str]]
 
 
 def denied(requests: list[Request]) -> list[Request]:
-    """Requests that RBAC refused."""
     return [request for request in requests if not request.allowed]
 
 

@@ -67,7 +67,6 @@ def self_signed(
 
 
 def write_key(path: Path, key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey) -> None:
-    """Write a private key in the form of OpenSSL."""
     path.touch(mode=0o600)
     how = serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
     path.write_bytes(key.private_bytes(serialization.Encoding.PEM, *how))

@@ -50,7 +50,6 @@ class Guardian:
         return process
 
     def watch(self, pid: int) -> None:
-        """End this process too."""
         assert self._process.stdin is not None
         self._process.stdin.write(f"{pid} {started(pid)}\n".encode())
         self._process.stdin.flush()

@@ -34,7 +34,6 @@ _HERE = Path(__file__).parent
 
 
 def start_trainer(plane: ControlPlane) -> None:
-    """Start the controller of TrainJobs, which ends with `plane`; builds it if need be."""
     manifests = define_train_jobs(plane, TRAINER)
     probe = f"127.0.0.1:{free_ports(1)[0]}"
     _start(plane, "trainer", manifests, [str(ensure(TRAINER))], probe, probe)
@@ -48,7 +47,6 @@ def define_train_jobs(plane: ControlPlane, program: GoProgram) -> Path:
 
 
 def start_jobset(plane: ControlPlane) -> None:
-    """Start the controller of JobSets."""
     port, probe = (f"127.0.0.1:{port}" for port in free_ports(2))
     components = module_directory(JOBSET, "sigs.k8s.io/jobset") / "config/components"
     plane.define(kinds_in(components / "crd/bases"))
@@ -68,7 +66,6 @@ def start_jobset(plane: ControlPlane) -> None:
 
 
 def kinds_in(directory: Path) -> list[dict[str, Any]]:
-    """The CustomResourceDefinitions in a directory of a module."""
     texts = (path.read_text() for path in sorted(directory.glob("*_*.yaml")))
     return [yaml.load(text, yaml.CSafeLoader) for text in texts]
 
@@ -98,7 +95,6 @@ def webhooks_at(prefix: str, components: Path, at: str, authority: Path) -> list
 
 
 def client_config(at: str, authority: Path) -> dict[str, str]:
-    """How the API server calls a webhook."""
     return {
         "url": f"https://{at}",
         "caBundle": base64.b64encode(authority.read_bytes()).decode(),
@@ -128,7 +124,6 @@ class Kueue:
         self.plane.run("kueue", command, partial(answers, f"http://{self.probe}/readyz"))
 
     def kill(self) -> None:
-        """End it as a crash would."""
         self.plane.kill("kueue")
 
     @contextmanager
@@ -148,7 +143,6 @@ class Kueue:
 
 
 def start_kueue(plane: ControlPlane) -> Kueue:
-    """Start Kueue beside the controller of JobSets; builds it if need be."""
     port, probe = (f"127.0.0.1:{port}" for port in free_ports(2))
     components = module_directory(KUEUE, "sigs.k8s.io/kueue") / "config/components"
     home = plane.directory / "kueue"

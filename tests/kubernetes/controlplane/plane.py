@@ -111,12 +111,10 @@ class ControlPlane:
 
     @cached_property
     def objects(self) -> Objects:
-        """The admin's client."""
         return Objects(Connection.open(str(self.admin.kubeconfig())))
 
     @cached_property
     def nodes(self) -> Nodes:
-        """The machines."""
         return Nodes(self.objects, self._running)
 
     def __enter__(self) -> ControlPlane:
@@ -132,7 +130,6 @@ class ControlPlane:
         self._stack.close()
 
     def kubectl(self, *words: str, given: str = "") -> str:
-        """What ``kubectl`` prints for the admin."""
         config = (f"--kubeconfig={self.admin.kubeconfig()}", f"--cache-dir={self.directory}/kube")
         command = [str(self._binary), "kubectl", *config, *words]
         done = subprocess.run(command, input=given, capture_output=True, text=True, check=False)
@@ -171,11 +168,9 @@ class ControlPlane:
         return self.kubectl(*words).strip()
 
     def requests(self, account: Account, start: int = 0) -> list[audit.Request]:
-        """Return requests of `account` in the audit log from `start`, an `audit_position`, on."""
         return audit.read_audit(self.audit_log, account.username, start)
 
     def audit_position(self) -> int:
-        """Return the present end of the audit log."""
         return self.audit_log.stat().st_size
 
     def kill(self, process: str) -> None:
@@ -190,7 +185,6 @@ class ControlPlane:
         self.run("kube-apiserver", self._command("kube-apiserver", *flags), self._api_ready)
 
     def pids(self) -> dict[str, int]:
-        """Process id of each process by name."""
         return {name: process.pid for name, process in self._running.items()}
 
     def _start(self) -> None:
@@ -223,7 +217,6 @@ class ControlPlane:
             self._wait(name, is_ready)
 
     def _command(self, process: str, *flags: str, **more: object) -> list[str]:
-        """The command line of a process."""
         given = [flag.format(**self._flags, **more) for flag in _COMMANDS[process]]
         return [str(self._binary), process, *given, *flags]
 
@@ -267,7 +260,6 @@ class Account:
     directory: Path
 
     def kubeconfig(self) -> Path:
-        """Their kubeconfig, in the control plane's directory."""
         cluster = {"server": self.url, "certificate-authority": str(self.authority)}
         config = {
             "apiVersion": "v1",

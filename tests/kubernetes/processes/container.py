@@ -81,7 +81,6 @@ class Container:
         return None
 
     def exit_code(self) -> int | None:
-        """None while it runs; if a signal ended it, its number and 128."""
         return self._outer.poll()
 
     def send(self, number: signal.Signals) -> None:
@@ -92,7 +91,6 @@ class Container:
                 os.kill(self._pid, number)
 
     def probe(self, words: Sequence[str]) -> subprocess.Popen[bytes]:
-        """Start a command beside the process, in its namespaces."""
         enter = ("nsenter", f"--target={self._pid}", "--mount", "--uts", "--pid", "--")
         silent = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
         return subprocess.Popen([*enter, *words], env=self._env, **silent)
@@ -138,7 +136,6 @@ class Host:
 
     @property
     def name(self) -> str:
-        """The host name that the process in the pod sees."""
         return str(self.pod["spec"].get("hostname") or self.pod["metadata"]["name"])
 
 

@@ -87,7 +87,6 @@ class FakeConnection:
 
 
 def writer(connection: Any, metrics: Metrics | None = None, **stores: ObjectStore) -> ClusterWriter:
-    """What writes to that API server; `stores` are of what was seen there, by kind."""
     known = {"pods": ObjectStore(), **stores}
     return ClusterWriter(Objects(connection), known, metrics or Metrics())
 
@@ -99,13 +98,11 @@ def store(*items: dict[str, Any]) -> ObjectStore:
 
 
 def controller(**settings: Any) -> Controller:
-    """A controller that was not started, beside an empty API server."""
     connection: Any = FakeConnection()
     return Controller(Objects(connection), FIFO, ControllerSettings(**settings), "one")
 
 
 def status_writer(name: str, **meta: Any) -> StatusWriter:
-    """What is told on an OasisJob of that name."""
     found = {"metadata": {"name": name, "namespace": "ns", "uid": name, **meta}}
     return StatusWriter(found, SlotClock(60.0))
 

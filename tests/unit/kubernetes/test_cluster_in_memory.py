@@ -243,7 +243,6 @@ def test_a_bug_that_one_job_meets_is_told_on_it(
     whole, on = getattr(module, name), [True]
 
     def buggy(*given: Any, **more: Any) -> Any:
-        """Fail when one of the arguments has to do with the job of that name."""
         about = [*given, *more.values(), getattr(given[0], "name", "")]
         if on[0] and any(f"bad{end}" in repr(part) for part in about for end in ("'", "-w")):
             raise TypeError("a bug of ours")
@@ -302,7 +301,6 @@ class Fragile(FIFO):
 
 @pytest.fixture
 def made() -> list[Fragile]:
-    """The policies that were made for `fragile`, the last one of which is asked."""
     return []
 
 

@@ -215,7 +215,6 @@ def lease_of(api: Any, who: str, told: list[bool] | None = None) -> Lease:
 
 
 def transitions(api: FakeConnection) -> int:
-    """How often the lease has gone from one controller to another."""
     lease = Objects(api).get(LEASES, "one", "system")  # type: ignore[arg-type]
     assert lease is not None
     return int(lease["spec"].get("leaseTransitions", 0))

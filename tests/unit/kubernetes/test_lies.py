@@ -26,7 +26,6 @@ ALL = {"workers": {"maximum": 8}}  # a form
 
 
 def typical(cluster: oasis.Cluster) -> PriceBounds:
-    """Bounds of prices from jobs like these."""
     made, clock = job("past", slots=8.0 * RIVAL), SlotClock(SLOT)
     made["metadata"] |= {"uid": "past"}
     made["spec"]["utility"] = FALLING

@@ -118,7 +118,6 @@ def test_a_gang_whose_workers_are_not_all_served_is_withdrawn_whole(
 
 
 def read_of(spec: JobSpec) -> dict[str, Any]:
-    """What is read of a job, or of one of its forms."""
     job, found = spec.job, {"uid": spec.uid, "resize": spec.resize, "minimum": spec.min_workers}
     found |= {"chunks": job.chunks, "minibatch time": round(job.minibatch_time, 9)}
     found |= {"gradient": job.gradient_mb, "work": job.work(CLOCK.work_seconds)}
@@ -203,7 +202,6 @@ ANY = ROWS["any value"]
 
 
 def places(found: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """All that is written in plain data."""
     entries = found.items() if isinstance(found, dict) else enumerate(found)
     for name, value in entries:
         yield (*path, name)

@@ -250,7 +250,6 @@ def ask(port: int, path: str, host: str = "127.0.0.1") -> tuple[int, str]:
 
 @pytest.fixture
 def probed() -> Iterator[tuple[Controller, int]]:
-    """A controller that was not started, and the port of its probes."""
     one = controller()
     server = Metrics().serve(0, {"/healthz": one.stuck, "/readyz": one.unready})
     yield one, server.server_port
@@ -428,7 +427,6 @@ def test_each_kind_knows_what_is_kept_of_it_and_lists_it_so() -> None:
 
 @pytest.fixture
 def sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """The requests of a pod of the name p."""
     for name, content in (("namespace", "ns\n"), ("token", "t0\n")):
         (tmp_path / name).write_text(content)
     found: list[Any] = []

@@ -175,7 +175,6 @@ class Refused(Played):
         return "create: 403 exceeded quota" if is_refused else None
 
     def bar(self) -> None:
-        """Something now stands in the way of a random job."""
         uids = [uid for uid in self.jobs if self.phase(uid) not in OVER]
         if uids:
             cause, uid = self.rng.choice(("quota", "quota", "image")), self.rng.choice(uids)
@@ -185,7 +184,6 @@ class Refused(Played):
                 self.pods = {n: pod for n, pod in self.pods.items() if job_of(pod) != uid}
 
     def held(self) -> dict[str, int]:
-        """GPUs that the plan gives to each job."""
         live = self.reconciler.driver.by_uid
         return {uid: entry.allocation.worker_count for uid, entry in live.items()}
 

@@ -200,7 +200,6 @@ class Disturbed(Played):
             self.pods[name] = {**pod, "status": {"phase": kind}}
 
     def forget_ended(self) -> None:
-        """Remove the pods that were to be deleted."""
         self.pods = {k: p for k, p in self.pods.items() if "deletionTimestamp" not in p["metadata"]}
 
 

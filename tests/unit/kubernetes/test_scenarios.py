@@ -262,13 +262,11 @@ class Scenario(Played):
         self.pods["copy"] = merged(foreign("copy", "n0", gpu="3"), {"metadata": meta})
 
     def expose(self, given: dict[str, str]) -> None:
-        """A Service that another owner has."""
         meta = {"name": given["name"], "namespace": "ns", "labels": {names.JOB_UID: given["of"]}}
         meta["ownerReferences"] = [{"uid": given["of"]}]
         self.services.append({"metadata": meta, "spec": {}})
 
     def orphan(self, name: str) -> None:
-        """A job goes, and its pods stay."""
         uid = self.uids[name]
         del self.jobs[uid]
         for pod in self.pods.values():
@@ -276,7 +274,6 @@ class Scenario(Played):
                 del pod["metadata"]["ownerReferences"]
 
     def stick(self, name: str) -> None:
-        """One pod of a job is deleted, and does not go."""
         (first, *_) = sorted(n for n, pod in self.pods.items() if job_of(pod) == self.uids[name])
         self.stuck = {first}
         self._carry_out(Delete(self.uids[name], self.pods[first], "Ended"))
@@ -301,7 +298,6 @@ class Scenario(Played):
         return self.status(self.uids[name]) if name in self.uids else sorted(self.pods)
 
     def of_all(self, name: str, key: str) -> Any:
-        """What is so of the pods, the log, the metrics, or a window."""
         if name == "log":
             return self.log.text.count(key)
         if name == "metrics":
@@ -319,7 +315,6 @@ class Scenario(Played):
         return {**found, "of those that are stuck": stuck, "policies": policies}[key]
 
     def told_on(self, window: str) -> Any:
-        """The condition of a window, or how often one was written on any."""
         if window == "told":
             return self.told.total()
         (found,) = (each for each in self.windows if each["metadata"]["name"] == window)
@@ -386,8 +381,6 @@ class Scenario(Played):
 
 
 class Beside(Queued, Scenario):
-    """A scenario beside Kueue."""
-
     def patch(self, objects: dict[str, Any]) -> None:
         for change in objects.values():
             notes = {getattr(names, key): text for key, text in change.pop("notes", {}).items()}
@@ -418,7 +411,6 @@ class Beside(Queued, Scenario):
 
 
 def says(found: tuple[str, str, str] | None, wanted: str | None) -> bool:
-    """Whether a condition is as a scenario says it."""
     if found is None or wanted is None:
         return found is wanted
     begin, *others = re.sub(r"@(-?\d+)", lambda k: at(float(k[1])), wanted).split(" .. ")
