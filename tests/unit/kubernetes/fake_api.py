@@ -57,6 +57,7 @@ class FakeConnection:
             raise why
         if (query or {}).get("dryRun"):
             return deepcopy(body)  # type: ignore[no-any-return]
+        path = path.removesuffix("/status")
         if method == "POST":
             path = f"{path}/{body['metadata']['name']}"
         found = self.objects.get(path)
@@ -67,7 +68,8 @@ class FakeConnection:
         if method == "GET":
             return deepcopy(found) if found is not None else {}
         known = (found or {}).get("metadata", {})
-        if method == "PUT" and body["metadata"]["resourceVersion"] != known["resourceVersion"]:
+        wanted = (body["metadata"] if method in ("PUT", "PATCH") else {}).get("resourceVersion")
+        if found is not None and wanted not in (None, known.get("resourceVersion")):
             raise ApiError(method, path, 409, "Conflict", "it was changed")
         if method == "DELETE" and found is not None:
             if body["preconditions"]["uid"] != found["metadata"]["uid"]:

@@ -17,7 +17,6 @@ import pytest
 
 from baselines import FIFO
 from oasis.kubernetes import names
-from oasis.kubernetes.api.connection import ApiError
 from oasis.kubernetes.api.resources import OASIS_JOBS, Objects
 from oasis.kubernetes.control.controller import AGAIN, Controller
 from oasis.kubernetes.control.machines import Machines
@@ -208,19 +207,8 @@ def test_another_controller_is_named_once_for_each_job(caplog: pytest.LogCapture
     ]
 
 
-class Versioned(FakeConnection):
-    """Patches that name a version are refused if the object has another one."""
-
-    def request(self, method: str, path: str, **given: Any) -> dict[str, Any]:
-        wanted = (given.get("body") or {}).get("metadata", {}).get("resourceVersion")
-        found = self.objects.get(path.removesuffix("/status"), {"metadata": {}})["metadata"]
-        if method == "PATCH" and wanted not in (None, found.get("resourceVersion")):
-            raise ApiError(method, path, 409, "Conflict", "the object has been modified")
-        return super().request(method, path.removesuffix("/status"), **given)
-
-
 def test_of_two_controllers_that_meet_a_new_job_one_gets_it() -> None:
-    api = Versioned()
+    api = FakeConnection()
     api.objects[OASIS_JOBS.path("ns", "j")] = of(None)
     seen = store(of(None))
     clerks = [writer(api, **{names.PLURAL: each}) for each in (store(of(None)), seen)]
