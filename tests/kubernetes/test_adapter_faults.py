@@ -25,8 +25,6 @@ from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.faults import FaultPlan
 from tests.kubernetes.scene import CLOCK, EXAMPLE, SYSTEM, Scene, scene_of
 
-# -- a machine that is lost for good ---------------------------------------------------------------
-
 
 def nodes_of(scene: Scene) -> set[str]:
     return {pod["spec"]["nodeName"] for pod in scene.running()}

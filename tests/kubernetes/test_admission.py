@@ -91,9 +91,6 @@ def test_the_api_server_refuses_what_is_bad_input(
     assert caught.value.status in (400, 422), said
 
 
-# -- what is planned -------------------------------------------------------------------------------
-
-
 def gang(scene: Scene, name: str, spec: dict[str, Any], workers: int, slots: int) -> dict[str, Any]:
     made = scene.rigid(name, workers, slots)
     made["spec"]["workers"]["template"]["spec"] |= spec

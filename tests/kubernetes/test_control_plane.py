@@ -19,8 +19,6 @@ from tests.kubernetes.processes.nodes import ProcessNodes
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# -- what was built, and what is collected ---------------------------------------------------------
-
 
 def test_default_run_collects_no_kubernetes_test():
     done = subprocess.run(
@@ -33,9 +31,6 @@ def test_default_run_collects_no_kubernetes_test():
     assert done.returncode == 0
     assert "tests/paper/" in done.stdout
     assert "tests/kubernetes/" not in done.stdout
-
-
-# -- what is left behind ---------------------------------------------------------------------------
 
 
 @pytest.fixture

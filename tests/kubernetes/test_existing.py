@@ -144,9 +144,6 @@ def test_the_pods_of_an_indexed_job_know_each_other_and_are_resized(cluster: Clu
         wait_phase(scene, JOB, "bert", "Running")
 
 
-# -- JobSets and TrainJobs -------------------------------------------------------------------------
-
-
 PAIR = {"replicatedJobs": [replicated("worker", 3, "20s"), replicated("ps", 1, "20s")]}
 
 

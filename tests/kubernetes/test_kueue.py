@@ -135,9 +135,6 @@ def end(scene: Scene, pods: Iterable[Object]) -> None:
             scene.admin.merge_patch(PODS, body, "status")
 
 
-# -- twelve jobs -----------------------------------------------------------------------------------
-
-
 class Kueued(Stepped):
     """A controller on the clock of its pods; a job whose work is done ends with its slot."""
 

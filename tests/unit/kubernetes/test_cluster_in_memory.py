@@ -42,8 +42,6 @@ from tests.unit.kubernetes.played import (
 )
 from tests.unit.kubernetes.test_existing_jobs import batch_job, read
 
-# -- annotations that make no sense ----------------------------------------------------------------
-
 
 @pytest.mark.parametrize(
     ("name", "value"),
@@ -90,9 +88,6 @@ def test_an_annotation_does_not_move_the_slots_of_the_cluster_and_a_status_does(
     assert played.restart().clock.slot(played.now()) == 8
 
 
-# -- utility classes -------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("spec", "notes", "said"),
     [
@@ -131,9 +126,6 @@ def test_a_job_that_says_less_takes_utility_and_work_of_its_class(
 def test_a_class_has_defaults_of_the_form_that_jobs_have(field: str) -> None:
     ours, of_class = (schema_of(kind)["spec"] for kind in (names.KIND, names.CLASS_KIND))
     assert of_class["properties"][field] == ours["properties"][field]
-
-
-# -- windows ---------------------------------------------------------------------------------------
 
 
 def test_of_two_controllers_the_one_with_the_nodes_tells() -> None:

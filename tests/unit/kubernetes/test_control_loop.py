@@ -251,9 +251,6 @@ def test_two_controllers_that_share_nodes_let_each_other_work(name: str) -> None
     assert not there
 
 
-# -- plans that take long --------------------------------------------------------------------------
-
-
 def test_the_loop_waits_for_a_question_that_outlasts_its_slot(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -275,10 +272,10 @@ def test_the_loop_waits_for_a_question_that_outlasts_its_slot(
     played.claim()
     played.settle()
     played.slot -= 1  # it is asked for between the boundaries
-    played.begin_slowly(None)
+    played.do_begin_slowly(None)
     played.slot += 1
     turn()
-    played.decide(None)
+    played.do_decide(None)
     turn()
     assert timeouts == [AGAIN, 0.0]
     assert played.workers(uid) == 4

@@ -124,9 +124,6 @@ def test_what_we_write_changes_no_version_and_what_the_owner_edits_does() -> Non
     assert version_of(found, JOB) != version
 
 
-# -- pods ----------------------------------------------------------------------------------------
-
-
 def pod(name: str, node: str | None = None, phase: str = "Pending", **meta: Any) -> dict[str, Any]:
     found, notes = foreign(name, node), {} if node is None else {names.NODE: node}
     # our manager is that of whoever opens the gate
@@ -184,9 +181,6 @@ def test_a_jobset_keeps_its_pods_when_a_trainjob_of_its_name_comes() -> None:
     claims = claims_of({"jobsets": [running], "trainjobs": [late]})
     mark = JOBSET.name, running["metadata"]["namespace"], running["metadata"]["name"]
     assert claims[mark] == running["metadata"]["uid"]
-
-
-# -- from the objects to the policy ---------------------------------------------------------------
 
 
 def test_the_order_of_jobs_is_that_of_their_creation_whatever_is_written_on_them() -> None:

@@ -85,9 +85,6 @@ def test_the_bases_make_sense() -> None:
     read(jobset(SERVERS="s"), JOBSET)
 
 
-# -- gangs that lack parameter servers -------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("workers", "gone"), [(4, 6), (2, 1)])
 def test_a_gang_whose_workers_are_not_all_served_is_withdrawn_whole(
     workers: int, gone: int
@@ -158,9 +155,6 @@ def test_what_is_no_amount_is_refused(text: Any) -> None:
 @pytest.mark.parametrize("row", ROWS["requests"], ids=lambda row: row["read"])
 def test_requests_of_a_pod_are_those_that_the_scheduler_counts(row: dict[str, Any]) -> None:
     assert written(requests_of(row["of"])["cpu"]) == row["read"]
-
-
-# -- forms -----------------------------------------------------------------------------------------
 
 
 MINUTE = SlotClock(slot_seconds=60.0)

@@ -177,9 +177,6 @@ def test_errors_of_the_server_are_read_as_status_or_as_text() -> None:
     assert str(found) == "GET /x: 409 Conflict: m"
 
 
-# -- writing -------------------------------------------------------------------------------------
-
-
 def test_a_write_that_cannot_be_made_is_the_error_of_its_job_alone() -> None:
     connection, body = FakeConnection(), {"metadata": {"name": "p", "namespace": "ns", "uid": "u"}}
     pod = connection.request("POST", PODS.path("ns"), body=body)
@@ -304,9 +301,6 @@ def test_the_dashboard_asks_for_what_is_exported_and_shows_all_of_it() -> None:
     # Sizes that only say something where something else is wrong.
     hidden = {"oasis_checkpoint_bytes", "oasis_slot"}
     assert {each.name for each in families if each.name not in text} == hidden
-
-
-# -- rights in some namespaces alone ---------------------------------------------------------------
 
 
 def test_jobs_of_every_kind_may_be_switched_and_their_status_is_protected() -> None:

@@ -70,9 +70,6 @@ def test_a_job_of_any_shape_is_served_or_told_why_not(which: str, name: str) -> 
     assert played.measured("oasis_policy_errors_total") == 0
 
 
-# -- drawn at random -------------------------------------------------------------------------------
-
-
 VALUES, PARTS, IN_PODS = (ROWS["random"][key] for key in ("values", "parts", "in pods"))
 TROUBLES = ("gone", "Failed", "Succeeded", "ends", "unbound")
 
