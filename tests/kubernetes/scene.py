@@ -137,11 +137,15 @@ class Scene:
             *("--namespace", self.namespace, "--kubeconfig", str(self.account.kubeconfig())),
         ]
 
+    def pods(self, prefix: str = "") -> list[dict[str, Any]]:
+        """Pods of anybody whose names begin so."""
+        found = self.admin.list_all(PODS, self.namespace)[0]
+        return [pod for pod in found if pod["metadata"]["name"].startswith(prefix)]
+
     def our_pods(self) -> dict[str, dict[str, Any]]:
         """Pods of the adapter by uid of their job."""
         jobs, _ = self.admin.list_all(OASIS_JOBS, self.namespace)
-        pods = self.admin.list_all(PODS, self.namespace)[0]
-        return by_job({PLURAL: jobs, "pods": pods})
+        return by_job({PLURAL: jobs, "pods": self.pods()})
 
     # -- what owners and operators do --------------------------------------------------------------
 

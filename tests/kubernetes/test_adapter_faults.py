@@ -18,7 +18,7 @@ import pytest
 
 from baselines import FIFO
 from oasis.kubernetes.api.connection import RetryParams
-from oasis.kubernetes.api.resources import LEASES, PODS
+from oasis.kubernetes.api.resources import LEASES
 from oasis.kubernetes.names import NODE_ROLE
 from tests.kubernetes.cluster import Cluster, room
 from tests.kubernetes.controlplane.waiting import until
@@ -81,8 +81,7 @@ def submit_all(scene: Scene, again: str = "") -> None:
 def check_end(scene: Scene, rounds: Sequence[str] = ("",)) -> None:
     assert scene.phases() == {k + again: phase for k, phase in PHASES.items() for again in rounds}
     until(lambda: not scene.our_pods(), "all our pods are gone", 30.0)
-    left = [pod["metadata"]["name"] for pod in scene.admin.list_all(PODS, scene.namespace)[0]]
-    assert left == ["bystander"]
+    assert [pod["metadata"]["name"] for pod in scene.pods()] == ["bystander"]
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 import oasis
 from baselines import FIFO
 from oasis.kubernetes import names
-from oasis.kubernetes.api.resources import EVENTS, PODS
+from oasis.kubernetes.api.resources import EVENTS
 from oasis.kubernetes.objects.existing import JOB, JOBSET, TRAINJOB, ExistingKind
 from tests.kubernetes.cluster import GATE, Cluster
 from tests.kubernetes.controlplane.audit import denied
@@ -38,9 +38,7 @@ def wait_phase(scene: Scene, kind: ExistingKind, name: str, phase: str) -> dict[
 
 
 def running(scene: Scene, prefix: str) -> list[dict[str, Any]]:
-    pods = scene.admin.list_all(PODS, scene.namespace)[0]
-    mine = [pod for pod in pods if pod["metadata"]["name"].startswith(prefix)]
-    return [pod for pod in mine if pod["status"]["phase"] == "Running"]
+    return [pod for pod in scene.pods(prefix) if pod["status"]["phase"] == "Running"]
 
 
 ENDS = {"one": "Completed", "huge": "Rejected", "odd": "Invalid", "gateless": "Invalid"}

@@ -114,16 +114,11 @@ def status(scene: Scene, name: str) -> Object:
     return json.loads(notes.get(names.STATUS) or "{}")  # type: ignore[no-any-return]
 
 
-def pods_of(scene: Scene, name: str) -> list[Object]:
-    found, _ = scene.admin.list_all(PODS, scene.namespace)
-    return [pod for pod in found if pod["metadata"]["name"].startswith(f"{name}-")]
-
-
 def running(scene: Scene, name: str) -> dict[str, str]:
     """Node of each running pod of a job, by the uid of the pod."""
     return {
         pod["metadata"]["uid"]: pod["spec"]["nodeName"]
-        for pod in pods_of(scene, name)
+        for pod in scene.pods(f"{name}-")
         if pod["status"]["phase"] == "Running" and not is_ending(pod)
     }
 
@@ -296,7 +291,7 @@ def test_a_gang_stands_at_our_gate_until_slow_pods_are_gone(
     evicted = set()
 
     def runs() -> bool:
-        taken = {pod["spec"].get("nodeName") for pod in pods_of(scene, "slow")}
+        taken = {pod["spec"].get("nodeName") for pod in scene.pods("slow-")}
         assert not taken & set(running(scene, "quick").values())
         evicted.add(said(workloads(scene)["quick"], "Evicted")["reason"])
         return len(running(scene, "quick")) == 8
@@ -349,9 +344,9 @@ def test_a_train_job_has_the_nodes_of_its_runtime(scene: Scene) -> None:
         make(scene, JOB, body_of(scene, JOB, "quick", 8, 8, 10.0))
         until(lambda: len(running(scene, "quick")) == 8, "it makes way")
         assert not workloads(scene)["train"]["spec"]["active"]
-        end(scene, pods_of(scene, "quick"))
+        end(scene, scene.pods("quick-"))
         until(lambda: len(running(scene, "train")) == 4, "it goes on")
-        end(scene, pods_of(scene, "train"))
+        end(scene, scene.pods("train-"))
         until(lambda: status(scene, "train").get("phase") == "Completed", "it ends")
     assert not denied(scene.plane.requests(scene.account, begin))
 
