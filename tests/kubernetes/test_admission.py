@@ -16,12 +16,7 @@ from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.scene import Scene, scene_of, told
 from tests.unit.kubernetes.played import policy
-from tests.unit.kubernetes.test_node_affinity import (
-    KEYS,
-    NODES,
-    REFUSED,
-    template,
-)
+from tests.unit.kubernetes.test_node_affinity import KEYS, NODES, REFUSED, template
 
 TEMPLATES = 200
 TAINTED = (

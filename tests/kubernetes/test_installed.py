@@ -24,14 +24,7 @@ from tests.kubernetes.cluster import room
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.scene import SYSTEM
-from tests.kubernetes.tutorial.page import (
-    CHART,
-    DEPLOY,
-    Shell,
-    container,
-    environment,
-    typed,
-)
+from tests.kubernetes.tutorial.page import CHART, DEPLOY, Shell, container, environment, typed
 from tests.unit.kubernetes.played import merged
 
 BEFORE = Path(__file__).with_name("before.yaml.xz")  # what an earlier version installed

@@ -19,12 +19,7 @@ import yaml
 from baselines import FIFO
 from oasis.kubernetes import names
 from oasis.kubernetes.api.connection import ApiError, Connection
-from oasis.kubernetes.api.resources import (
-    CLASSES,
-    OASIS_JOBS,
-    PODS,
-    Objects,
-)
+from oasis.kubernetes.api.resources import CLASSES, OASIS_JOBS, PODS, Objects
 from oasis.kubernetes.names import FIELD_MANAGER
 from oasis.kubernetes.objects.existing import JOB, JOBSET, TRAINJOB, ExistingKind
 from oasis.kubernetes.objects.manifests import shared

@@ -12,12 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from baselines import FIFO
-from oasis.kubernetes.api.connection import (
-    ApiError,
-    LostAnswerError,
-    RetryParams,
-    TooLateError,
-)
+from oasis.kubernetes.api.connection import ApiError, LostAnswerError, RetryParams, TooLateError
 from oasis.kubernetes.api.resources import Objects
 from oasis.kubernetes.api.watching import ObjectStore
 from oasis.kubernetes.control.controller import Controller

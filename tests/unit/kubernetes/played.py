@@ -466,10 +466,6 @@ class Played:
                 return found["status"], found["reason"], found["message"]
         return None
 
-    def placed(self, uid: str) -> tuple[str, str]:
-        found = self.said(uid, "Placed")
-        return ("", "") if found is None else found[1:]
-
     def measured(self, name: str, **labels: str) -> float:
         return self.metrics.registry.get_sample_value(name, labels) or 0.0
 

@@ -21,12 +21,7 @@ from oasis.kubernetes.names import BANDWIDTH, KIND
 from oasis.kubernetes.objects.conditions import read_status
 from oasis.kubernetes.objects.existing import JOB, JOBSET
 from oasis.kubernetes.objects.node_affinity import REQUIRED
-from oasis.kubernetes.objects.oasis_job import (
-    UTILITY_FIELDS,
-    JobSpec,
-    SlotClock,
-    parse_job,
-)
+from oasis.kubernetes.objects.oasis_job import UTILITY_FIELDS, JobSpec, SlotClock, parse_job
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES, quantity, requests_of
 from oasis.kubernetes.objects.schema import PHASES, checked_template, schema_of
 from oasis.kubernetes.objects.utility_class import parse_class

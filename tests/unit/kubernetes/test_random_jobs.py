@@ -16,16 +16,7 @@ from oasis.kubernetes import names
 from oasis.kubernetes.acting import Create, Open
 from oasis.kubernetes.objects.conditions import time_text
 from oasis.kubernetes.objects.node_affinity import NodeRules
-from tests.unit.kubernetes.played import (
-    Played,
-    foreign,
-    job,
-    job_of,
-    merged,
-    node,
-    policy,
-    rigid,
-)
+from tests.unit.kubernetes.played import Played, foreign, job, job_of, merged, node, policy, rigid
 from tests.unit.kubernetes.test_objects import places
 
 ROWS = yaml.safe_load(Path(__file__).with_name("shapes.yaml").read_text(encoding="utf-8"))
