@@ -28,7 +28,7 @@ from tests.kubernetes.controlplane.audit import denied, granted, verbs
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.scene import CLOCK, EXAMPLE, SYSTEM, Scene, rights, scene_of, told
 from tests.unit.kubernetes.played import merged
-from tests.unit.kubernetes.test_objects import ROWS
+from tests.unit.kubernetes.test_existing_jobs import ROWS
 
 
 @pytest.fixture

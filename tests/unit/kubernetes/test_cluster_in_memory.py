@@ -40,7 +40,7 @@ from tests.unit.kubernetes.played import (
     utility_class,
     window,
 )
-from tests.unit.kubernetes.test_existing_jobs import batch_job, read
+from tests.unit.kubernetes.test_existing_jobs import ROWS, batch_job, read
 
 
 @pytest.mark.parametrize(
@@ -88,37 +88,23 @@ def test_an_annotation_does_not_move_the_slots_of_the_cluster_and_a_status_does(
     assert played.restart().clock.slot(played.now()) == 8
 
 
-@pytest.mark.parametrize(
-    ("spec", "notes", "said"),
-    [
-        ({}, {}, (7, 120)),
-        ({"default": False}, {names.UTILITY_CLASS: "c"}, (7, 120)),
-        ({}, {names.UTILITY: '{"kind": "constant", "value": 3}'}, (3, 120)),
-        ({}, {names.WORK: '{"workerSeconds": 60}'}, (7, 60)),
-        ({"default": False}, {}, None),
-        ({"namespaces": ["other"]}, {names.UTILITY_CLASS: "c"}, None),
-        ({"maximum": 6}, {}, None),  # which makes no sense, beside its own utility
-    ],
-)
-def test_a_job_that_says_less_takes_utility_and_work_of_its_class(
-    spec: dict[str, Any], notes: dict[str, str], said: tuple[int, int] | None
-) -> None:
-    worth = {"kind": "constant", "value": 7}
-    made = utility_class(utility=worth, work={"workerSeconds": 120}, **spec)
-    item = batch_job()
+@pytest.mark.parametrize("row", ROWS["class defaults"], ids=str)
+def test_a_job_that_says_less_takes_utility_and_work_of_its_class(row: dict[str, Any]) -> None:
+    worth, item = {"kind": "constant", "value": 7}, batch_job()
+    made = utility_class(utility=worth, work={"workerSeconds": 120}, **row["class"])
+    notes = {getattr(names, key): text for key, text in row.get("notes", {}).items()}
     item["metadata"]["annotations"] = notes
     seen = with_defaults({"jobs": [item], names.CLASS_PLURAL: [made], names.PLURAL: []})
     assert seen.keys() == {"jobs", names.CLASS_PLURAL, names.PLURAL}
     assert item["metadata"]["annotations"] == notes, "what was seen is not changed"
     (filled,) = seen["jobs"]
-    if said is None:
+    if row["says"] is None:
         with pytest.raises(InstanceError, match="or a UtilityClass that says it; found nothing"):
             read(filled)
         return
-    explicit = batch_job(
-        UTILITY=json.dumps({"kind": "constant", "value": said[0]}),
-        WORK=json.dumps({"workerSeconds": said[1]}),
-    )
+    value, seconds = row["says"]
+    utility = json.dumps({"kind": "constant", "value": value})
+    explicit = batch_job(UTILITY=utility, WORK=json.dumps({"workerSeconds": seconds}))
     assert read(filled).job == read(explicit).job
 
 

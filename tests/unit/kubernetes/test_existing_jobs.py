@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from baselines import FIFO
 from oasis.driver.driver import Driver
 from oasis.kubernetes import names
-from oasis.kubernetes.cluster.nodes import Place
 from oasis.kubernetes.cluster.pods import claimed, claims_of
 from oasis.kubernetes.control.job_reader import JobReader
 from oasis.kubernetes.control.quota import Quota
@@ -33,7 +34,7 @@ from oasis.model.errors import InstanceError
 from tests.unit.kubernetes.kueue import Queued, cluster_queue, theirs
 from tests.unit.kubernetes.played import CLOCK, GPU, MANAGED, Played, foreign
 
-PLACES = tuple(Place(n, n, n, frozenset({"worker", "ps"}), Fraction(1)) for n in ("n0", "n1", "n2"))
+ROWS = yaml.safe_load(Path(__file__).with_name("objects.yaml").read_text(encoding="utf-8"))
 CONTAINER = {"resources": {"requests": {"cpu": "1"}, "limits": {"nvidia.com/gpu": "1"}}}
 
 
@@ -218,26 +219,14 @@ def test_which_workloads_are_ours() -> None:
     assert where.path("ns", "r") == "/apis/a/v1/namespaces/ns/rays/r"
 
 
-@pytest.mark.parametrize(
-    ("quotas", "free"),
-    [
-        ([("team", None, 8, 5, {})], 3),
-        ([("team", "all", 32, 0, {}), ("b", "all", 32, 0, {})], 64),
-        ([("team", "all", 32, 0, {}), ("b", "all", 32, 32, {})], 32),
-        ([("team", "all", 32, 0, {}), ("b", "all", 32, 50, {})], 32),  # reclaimed
-        ([("team", "all", 32, 0, {}), ("b", "other", 32, 0, {})], 32),
-        ([("team", "all", 32, 0, {"borrowingLimit": "8"}), ("b", "all", 32, 0, {})], 40),
-        ([("team", "all", 32, 0, {}), ("b", "all", 32, 20, {"lendingLimit": "16"})], 44),
-    ],
-)
-def test_what_a_cluster_queue_has_and_can_borrow(quotas: list[Any], free: int) -> None:
+@pytest.mark.parametrize("row", ROWS["cluster queues"], ids=str)
+def test_what_a_cluster_queue_has_and_can_borrow(row: dict[str, Any]) -> None:
     played = Queued(FIFO)
     played.queue_job("one", 1, 1)
-    queues = [
-        cluster_queue(name, c, nominalQuota=str(most), **more) for name, c, most, _, more in quotas
-    ]
-    work = [theirs(name, used) for name, _, _, used, _ in quotas]
+    queues, work = [], [theirs(name, used) for name, _, _, used, _ in row["queues"]]
+    for name, cohort, most, _, more in row["queues"]:
+        queues.append(cluster_queue(name, cohort, nominalQuota=str(most), **more))
     quota, seen = Quota(DEFAULT_RESOURCES), played.seen()
     quota.look({**seen, "clusterqueues": queues, "workloads": seen["workloads"][:1] + work})
-    assert quota._free == {"team": {GPU: Fraction(free)}}
-    assert quota._total == {GPU: Fraction(free)}
+    assert quota._free == {"team": {GPU: Fraction(row["free"])}}
+    assert quota._total == {GPU: Fraction(row["free"])}

@@ -10,7 +10,6 @@ from typing import Any
 
 import jsonschema
 import pytest
-import yaml
 
 import oasis
 from oasis.kubernetes import names
@@ -29,12 +28,11 @@ from oasis.model.errors import InstanceError
 from oasis.model.groups import GROUPS, TaskGroup
 from tests.kubernetes.instance_objects import job_object, node_objects, written
 from tests.unit.kubernetes.played import CLOCK, merged, utility_class, window
-from tests.unit.kubernetes.test_existing_jobs import batch_job, jobset, read
+from tests.unit.kubernetes.test_existing_jobs import ROWS, batch_job, jobset, read
 
 # -- rows of objects.yaml --------------------------------------------------------------------------
 
 
-ROWS = yaml.safe_load(Path(__file__).with_name("objects.yaml").read_text(encoding="utf-8"))
 META = {"name": "j", "namespace": "ns", "uid": "u"}
 
 
