@@ -20,22 +20,22 @@ import threading
 import time
 import urllib.request
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from oasis.kubernetes.api.resources import NODES, Objects
-from oasis.kubernetes.names import HOSTNAME, NODE_ROLE
+from oasis.kubernetes.names import NODE_ROLE
 from oasis.kubernetes.objects.oasis_job import SlotClock
 from tests.kubernetes.cluster import GPU, Cluster
 from tests.kubernetes.controlplane.audit import Request
-from tests.kubernetes.controlplane.nodes import MACHINES, MACHINES_ANNOTATION
+from tests.kubernetes.controlplane.nodes import MACHINES
 from tests.kubernetes.controlplane.plane import Timing, control_plane
 from tests.kubernetes.controlplane.waiting import free_ports, until
 from tests.kubernetes.scene import Scene
@@ -64,29 +64,16 @@ class Scale:
 Measured = dict[str, Any]
 
 
-def add_nodes(admin: Objects, count: int) -> None:
-    def add(k: int) -> None:
-        name = f"m{k}"
-        room = {"pods": "110", GPU: "8", "cpu": "96", "memory": "1Ti"}
-        labels = {HOSTNAME: name, NODE_ROLE: "both"}
-        notes = {MACHINES_ANNOTATION: MACHINES[False]}
-        meta = {"name": name, "labels": labels, "annotations": notes}
-        body = {"apiVersion": "v1", "kind": "Node", "metadata": meta}
-        admin.create(NODES, {**body, "status": {"allocatable": room, "capacity": room}})
-
+def many(make: Callable[[int], Any], count: int) -> None:
+    """Make so many objects, some at a time."""
     with ThreadPoolExecutor(16) as pool:
-        list(pool.map(add, range(count)))
+        list(pool.map(make, range(count)))
 
 
-def submit(scene: Scene, scale: Scale) -> None:
-    """All jobs; every other one has work for two slots, the others for ten."""
-
-    def one(k: int) -> None:
-        seconds = GANG * scene.clock.work_seconds * (2 if k % 2 else 10)
-        scene.submit(scene.elastic(f"j{k}", GANG, GANG, seconds))
-
-    with ThreadPoolExecutor(16) as pool:
-        list(pool.map(one, range(scale.jobs)))
+def submit(scene: Scene, k: int) -> None:
+    """A job: every other one has work for two slots, the others for ten."""
+    seconds = GANG * scene.clock.work_seconds * (2 if k % 2 else 10)
+    scene.submit(scene.elastic(f"j{k}", GANG, GANG, seconds))
 
 
 def measure(cluster: Cluster, scale: Scale) -> Measured:
@@ -98,9 +85,10 @@ def measure(cluster: Cluster, scale: Scale) -> Measured:
     # The policy thought for `policy_seconds`, of all `busy_seconds` of the controller.
     plane, slot = cluster.plane, scale.slot_seconds
     scene = Scene(plane, cluster.namespace, SlotClock(slot, 0.9 * slot))
-    add_nodes(scene.admin, scale.nodes)
+    room, both = {GPU: "8", "cpu": "96", "memory": "1Ti"}, {NODE_ROLE: "both"}
+    many(lambda k: plane.nodes.add(f"m{k}", room, both), scale.nodes)
     plane.nodes.wait_ready(*(f"m{k}" for k in range(scale.nodes)), within=600.0)
-    submit(scene, scale)
+    many(partial(submit, scene), scale.jobs)
     for follower in FOLLOWERS if scale.followers_last else ():
         go_last(plane.pids()[follower])
     start, (port,) = plane.audit_position(), free_ports(1)
