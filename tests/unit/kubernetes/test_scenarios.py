@@ -73,6 +73,7 @@ class Scenario(Played):
         self.refused: dict[str, dict[str, Any]] = {}  # by name of the job, or "any"
         self.marked: dict[str, str] = {}  # uids of pods by name
         self.strays: list[str] = []  # Jobs of which a pod runs on a node that nobody planned
+        self.absent: list[str] = []  # Jobs whose controller makes no pods
         self.isolated: set[str] = set()  # jobs that others could not reach when they began
         self.bad: list[str] = []  # names of jobs with which the policy fails
         self.is_broken = False  # whether the policy fails, whatever jobs there are
@@ -124,6 +125,8 @@ class Scenario(Played):
         return str(rule["says"]) if labels.get(names.TASK) == rule.get("task") else None
 
     def _follow_batch(self, uid: str) -> None:
+        if uid in self.absent:
+            return
         super()._follow_batch(uid)
         if uid in self.strays and not self.batch[uid]["spec"]["suspend"]:
             pod = next(pod for pod in self.pods.values() if owner_of(pod) == uid)
@@ -434,6 +437,7 @@ WORDS = {
     "note": lambda made, name: made.note(made.uids[name]),
     "settle": lambda made, _: made.settle(),
     "strays": lambda made, jobs: setattr(made, "strays", jobs),
+    "absent": lambda made, jobs: setattr(made, "absent", jobs),
     "plan": lambda made, _: made.plan(),
     "begin": lambda made, _: made.begin_slot(),
     "clock is set by": lambda made, seconds: setattr(made, "ahead", made.ahead + seconds),
