@@ -292,6 +292,11 @@ class Scenario(Played):
             pod["spec"].get("nodeName") != host for pod in self.pods.values()
         )
 
+    def do_absent(self, jobs: list[str]) -> None:
+        self.absent = jobs
+        for uid in self.batch:  # its controller is back
+            self._follow_batch(uid)
+
     def do_mark(self, _: None) -> None:
         self.marked = {name: pod["metadata"]["uid"] for name, pod in self.pods.items()}
 
@@ -437,7 +442,6 @@ WORDS = {
     "note": lambda made, name: made.note(made.uids[name]),
     "settle": lambda made, _: made.settle(),
     "strays": lambda made, jobs: setattr(made, "strays", jobs),
-    "absent": lambda made, jobs: setattr(made, "absent", jobs),
     "plan": lambda made, _: made.plan(),
     "begin": lambda made, _: made.begin_slot(),
     "clock is set by": lambda made, seconds: setattr(made, "ahead", made.ahead + seconds),
