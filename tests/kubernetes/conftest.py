@@ -13,8 +13,15 @@ from pathlib import Path
 import pytest
 
 from tests.kubernetes.cluster import Cluster
-from tests.kubernetes.controlplane.build import CONTROLPLANE, HELM, JOBSET, KUEUE
-from tests.kubernetes.controlplane.gobuild import GoMissingError, cached, ensure
+from tests.kubernetes.controlplane.build import (
+    CONTROLPLANE,
+    HELM,
+    JOBSET,
+    KUEUE,
+    GoMissingError,
+    cached,
+    ensure,
+)
 from tests.kubernetes.controlplane.owners import Kueue, start_jobset, start_kueue, start_trainer
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.processes.container import why_not

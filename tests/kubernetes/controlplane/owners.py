@@ -23,9 +23,15 @@ from typing import Any
 import yaml
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from tests.kubernetes.controlplane.build import JOBSET, KUEUE, TRAINER
+from tests.kubernetes.controlplane.build import (
+    JOBSET,
+    KUEUE,
+    TRAINER,
+    GoProgram,
+    ensure,
+    module_directory,
+)
 from tests.kubernetes.controlplane.certificates import self_signed, write_key
-from tests.kubernetes.controlplane.gobuild import GoProgram, ensure, module_directory
 from tests.kubernetes.controlplane.plane import ControlPlane, binding
 from tests.kubernetes.controlplane.waiting import answers, free_ports
 

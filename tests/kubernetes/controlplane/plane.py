@@ -21,9 +21,8 @@ import yaml
 from oasis.kubernetes.api.connection import Connection
 from oasis.kubernetes.api.resources import Objects
 from tests.kubernetes.controlplane import audit
-from tests.kubernetes.controlplane.build import CONTROLPLANE
+from tests.kubernetes.controlplane.build import CONTROLPLANE, GoBuildError, GoMissingError, ensure
 from tests.kubernetes.controlplane.certificates import make_certificates
-from tests.kubernetes.controlplane.gobuild import GoBuildError, GoMissingError, ensure
 from tests.kubernetes.controlplane.guardian import Guardian
 from tests.kubernetes.controlplane.nodes import MACHINES, MACHINES_ANNOTATION, Nodes
 from tests.kubernetes.controlplane.waiting import answers, free_ports
