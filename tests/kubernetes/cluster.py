@@ -45,7 +45,6 @@ def report_rights(namespace: str, account: str = "default") -> list[dict[str, An
 
 
 def room(gpus: int) -> dict[str, str]:
-    """What a node of this many GPUs has."""
     return {GPU: str(gpus), "cpu": "96", "memory": "1Ti"}
 
 
@@ -70,12 +69,10 @@ class Cluster:
             ask("POST", path, body=body, query={"fieldManager": "tests"})
 
     def read(self) -> dict[str, dict[str, Any]]:
-        """All pods of the namespace by name."""
         found, _ = self.plane.objects.list_all(PODS, self.namespace)
         return {pod["metadata"]["name"]: pod for pod in found}
 
     def running(self) -> dict[str, str]:
-        """Node of each pod that is Running and not being deleted."""
         return {
             name: pod["spec"]["nodeName"]
             for name, pod in self.read().items()

@@ -13,10 +13,16 @@ from pathlib import Path
 import pytest
 
 from tests.kubernetes.cluster import Cluster
-from tests.kubernetes.controlplane.build import CONTROLPLANE, HELM, JOBSET, KUEUE
-from tests.kubernetes.controlplane.gobuild import GoMissingError, cached, ensure
-from tests.kubernetes.controlplane.kueue import Kueue, start_kueue
-from tests.kubernetes.controlplane.owners import start_jobset, start_trainer
+from tests.kubernetes.controlplane.build import (
+    CONTROLPLANE,
+    HELM,
+    JOBSET,
+    KUEUE,
+    GoMissingError,
+    cached,
+    ensure,
+)
+from tests.kubernetes.controlplane.owners import Kueue, start_jobset, start_kueue, start_trainer
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.processes.container import why_not
 from tests.kubernetes.processes.nodes import ProcessNodes
@@ -55,7 +61,6 @@ def shared_plane(controlplane_binary: Path) -> Iterator[ControlPlane]:
 
 @pytest.fixture(scope="session")
 def jobsets(shared_plane: ControlPlane) -> None:
-    """The controller of JobSets."""
     start_jobset(shared_plane)
 
 
@@ -93,6 +98,5 @@ def namespaces() -> None:
 
 @pytest.fixture
 def process_nodes(namespaces: None, cluster: Cluster) -> Iterator[ProcessNodes]:
-    """Nodes whose pods run."""
     with ProcessNodes(cluster.plane) as nodes:
         yield nodes

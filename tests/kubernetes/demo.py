@@ -25,7 +25,6 @@ from tests.kubernetes.stepped import completions, imported
 
 
 def main() -> int:
-    """Run it; 0 if the same jobs completed as in the simulator."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--policy", default=OASIS, choices=sorted(POLICIES))
     parser.add_argument("--slot-seconds", type=float, default=2.0)
@@ -67,7 +66,6 @@ def run_controller(scene: Scene, instance: oasis.Instance, policy: str) -> None:
 
 
 def report(scene: Scene, instance: oasis.Instance, policy: str) -> int:
-    """The table; 0 if the same jobs completed on both sides."""
     run = oasis.simulate(instance, POLICIES[policy].make(instance))
     there, statuses = completions(scene, instance.horizon), scene.statuses()
     rows, differ, sums = [], 0, [0.0, 0.0]

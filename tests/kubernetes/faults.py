@@ -65,7 +65,6 @@ class FaultPlan:
         self.struck = 0
 
     def next(self, method: str, *, watch: bool) -> Fault | None:
-        """The fault that this request meets, or None; each fault is given out once."""
         with self._lock:
             pause, fault = (self._queues[watch] or [(math.inf, Fault("none"))])[0]
             is_harmless = method not in WRITES and (fault.kind == "lost" or fault.code == 409)
@@ -78,7 +77,6 @@ class FaultPlan:
 
     @property
     def left(self) -> int:
-        """Number of faults that have not struck yet."""
         return sum(map(len, self._queues.values()))
 
 

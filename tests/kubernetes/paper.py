@@ -49,13 +49,11 @@ class Live:
 
 
 def settings_for(seeds: int, first_seed: int = 0) -> FigureSettings:
-    """The paper's five policies on its testbed, OASiS as printed."""
     printed = {OASIS: {FLOOR: PRINTED_FLOOR}}
     return FIG8.settings(seeds=seeds, first_seed=first_seed, policies=PAPER, policy_options=printed)
 
 
 def run_live(plane: ControlPlane, settings: FigureSettings) -> Live:
-    """Run every policy on every instance, the policies of an instance side by side."""
     live = Live()
     (jobs,) = settings.job_counts((TESTBED_JOBS,))
     for seed in range(settings.first_seed, settings.first_seed + settings.seeds):
@@ -142,7 +140,6 @@ def draw(figure: PublishedFigure, rows: Sequence[Row], note: str, path: Path) ->
 
 
 def write(live: Live, settings: FigureSettings, directory: Path) -> None:
-    """Data and picture of each figure."""
     directory.mkdir(parents=True, exist_ok=True)
     note = f"{settings.describe()}, slots as long as their pods take"
     for figure in FIGURES:
@@ -153,7 +150,6 @@ def write(live: Live, settings: FigureSettings, directory: Path) -> None:
 
 
 def main() -> int:
-    """Run it; 0 if whatever was in time was decided as in the simulator."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--first-seed", type=int, default=0)

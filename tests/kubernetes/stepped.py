@@ -50,7 +50,6 @@ class Stepped:
         self.controller = scene.make(policy, now=self._now, **{"lease_seconds": 30.0, **settings})
 
     def run(self) -> None:
-        """Run it to its end."""
         self.controller.run(until=self._turned)
 
     def _now(self) -> float:
@@ -70,7 +69,6 @@ class Stepped:
         return False
 
     def begin_next(self, reconciler: Reconciler) -> None:
-        """Let the jobs of the next slot arrive, and then the slot begin."""
         slot = 0 if reconciler.slot is None else reconciler.slot + 1
         for body in self._arrivals(slot):
             self.submit(body)
@@ -78,7 +76,6 @@ class Stepped:
         self._asked_since = time.monotonic()
 
     def submit(self, body: dict[str, Any]) -> None:
-        """Make a job, and wait until the controller sees it."""
         store = self.controller.stores[OASIS_JOBS.plural]
         uid = self._scene.submit(body)["metadata"]["uid"]
         until(
@@ -112,7 +109,6 @@ class Stepped:
 
 
 def run_all(stepped: Sequence[Stepped]) -> None:
-    """All of them side by side."""
     with ThreadPoolExecutor(len(stepped)) as pool:
         running = [pool.submit(each.run) for each in stepped]
         try:
@@ -124,7 +120,6 @@ def run_all(stepped: Sequence[Stepped]) -> None:
 
 
 def lost_slots(controller: Controller) -> float:
-    """Worker-slots that were planned and not worked."""
     return float(controller.metrics.lost._value.get())  # the library has no public reader
 
 

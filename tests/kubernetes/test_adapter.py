@@ -15,7 +15,7 @@ from baselines import DRF, FIFO
 from experiments.evaluation.live import cluster_policy
 from oasis.kubernetes import names
 from oasis.kubernetes.api.connection import ApiError
-from oasis.kubernetes.api.resources import PODS, SERVICES, WINDOWS
+from oasis.kubernetes.api.resources import SERVICES, WINDOWS
 from oasis.kubernetes.cluster.nodes import has_ended
 from oasis.kubernetes.control.controller import Controller
 from oasis.kubernetes.control.reconciler import Reconciler
@@ -28,7 +28,7 @@ from tests.kubernetes.controlplane.audit import denied, granted, verbs
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.scene import CLOCK, EXAMPLE, SYSTEM, Scene, rights, scene_of, told
 from tests.unit.kubernetes.played import merged
-from tests.unit.kubernetes.test_objects import ROWS
+from tests.unit.kubernetes.test_existing_jobs import ROWS
 
 
 @pytest.fixture
@@ -75,56 +75,48 @@ def test_malformed_jobs_are_refused_or_told_and_the_others_go_on(scene: Scene) -
 # -- pods that know each other ---------------------------------------------------------------------
 
 
-def read_by(scene: Scene, job: str, *variables: str) -> set[tuple[str, ...]]:
-    """Name in the network and uid of the pods of a job, and what their containers would read."""
-    found = set()
-    for pod in scene.admin.list_all(PODS, scene.namespace)[0]:
+def read_by(scene: Scene, job: str, *variables: str) -> dict[str, tuple[str, ...]]:
+    """What the containers of a job's running pods would read, by uid; after their host names."""
+    found = {}
+    for pod in scene.running():
         meta, spec = pod["metadata"], pod["spec"]
-        if meta["labels"].get(names.JOB_NAME) == job and pod["status"]["phase"] == "Running":
+        if meta["labels"][names.JOB_NAME] == job:
             env = spec["containers"][0]["env"]
             paths = {e["name"]: e["valueFrom"]["fieldRef"]["fieldPath"] for e in env}
             read = [paths[name].removeprefix("metadata.annotations['")[:-2] for name in variables]
             values = (meta["annotations"][path] for path in read)
-            found.add((f"{spec['hostname']}.{spec['subdomain']}", meta["uid"], *values))
+            found[meta["uid"]] = (f"{spec['hostname']}.{spec['subdomain']}", *values)
     return found
 
 
 def test_gangs_are_told_of_each_other_and_resized(cluster: Cluster, scene: Scene) -> None:
     start = cluster.plane.audit_position()
+    asked = {"anew": ("JAX_PROCESS_ID", "JAX_NUM_PROCESSES"), "grows": ("OASIS_HOSTS",)}
 
-    def networked(name: str, framework: str, **spec: Any) -> dict[str, Any]:
-        return scene.elastic(name, 1, 2, 1e6, network={"framework": framework}, **spec)
+    def gangs(count: int) -> dict[str, dict[str, tuple[str, ...]]] | None:
+        """What both read, once each has so many workers."""
+        found = {job: read_by(scene, job, *variables) for job, variables in asked.items()}
+        return found if all(len(gang) == count for gang in found.values()) else None
 
-    jax, torch = ("JAX_PROCESS_ID", "JAX_NUM_PROCESSES"), ("OASIS_INDEX", "OASIS_HOSTS")
     with scene.controller(DRF):
-        scene.submit(networked("anew", "jax", resizePolicy="restart"))
-        scene.submit(networked("grows", "torch"))
-        until(lambda: len(read_by(scene, "grows", *torch)) == 2, "two workers know each other")
-        until(lambda: len(read_by(scene, "anew", *jax)) == 2, "two processes know each other")
+        for name, framework, resize in (("anew", "jax", "restart"), ("grows", "torch", "elastic")):
+            more = {"network": {"framework": framework}, "resizePolicy": resize}
+            scene.submit(scene.elastic(name, 1, 2, 1e6, **more))
+        before = until(lambda: gangs(2), "two workers of each know each other")
         hosts = "grows-worker-0.grows,grows-worker-1.grows"
-        before = {job: read_by(scene, job, *of) for job, of in (("anew", jax), ("grows", torch))}
-        assert {(name, *read) for name, _, *read in before["grows"]} == {
-            (host, str(k), hosts) for k, host in enumerate(hosts.split(","))
-        }
-        service = scene.admin.get(SERVICES, "grows", scene.namespace)
-        assert service is not None
+        assert {*before["grows"].values()} == {(host, hosts) for host in hosts.split(",")}
+        service = scene.admin.get(SERVICES, "grows", scene.namespace) or {}
         assert service["spec"]["clusterIP"] == "None"
         assert service["spec"]["publishNotReadyAddresses"] is True
-        for name in ("anew", "grows"):
+        for name in asked:
             scene.edit(name, {"workers": {"maximum": 3}})
-        until(lambda: len(read_by(scene, "grows", *torch)) == 3, "there is one more")
-        assert {uid for _, uid, *_ in before["grows"]} < {
-            uid for _, uid, *_ in read_by(scene, "grows", *torch)
-        }, "an elastic gang keeps its pods"
-        until(lambda: len(read_by(scene, "anew", *jax)) == 3, "all of them begin anew")
-        now = read_by(scene, "anew", *jax)
-        assert {tuple(read) for _, _, *read in now} == {(str(k), "3") for k in range(3)}
-        assert not {uid for _, uid, *_ in before["anew"]} & {uid for _, uid, *_ in now}
+        now = until(lambda: gangs(3), "there is one more of each")
+        assert before["grows"].keys() < now["grows"].keys(), "an elastic gang keeps its pods"
+        assert not before["anew"].keys() & now["anew"].keys(), "all of them began anew"
+        assert {read[1:] for read in now["anew"].values()} == {(str(k), "3") for k in range(3)}
         scene.delete("grows")
-        until(
-            lambda: scene.admin.get(SERVICES, "grows", scene.namespace) is None,
-            "the Service goes with its job",
-        )
+        space = scene.namespace
+        until(lambda: scene.admin.get(SERVICES, "grows", space) is None, "its Service goes, too")
     assert not denied(cluster.plane.requests(scene.account, start))
 
 
@@ -145,21 +137,18 @@ class Slow(FIFO):
 
 
 def at_work(controller: Controller) -> Reconciler:
-    """The reconciler; there is one as soon as the controller acts."""
     until(lambda: controller.reconciler is not None, "the controller is at work", 30.0)
     assert controller.reconciler is not None
     return controller.reconciler
 
 
 def is_planned(reconciler: Reconciler, name: str) -> bool:
-    """Whether a plan with this job is being made now."""
     planning = reconciler.planning
     specs = () if planning is None else planning.specs.values()
     return any(spec.id.endswith(f"/{name}") for spec in specs)
 
 
 def left(reconciler: Reconciler) -> float:
-    """Seconds until the next slot."""
     return reconciler.next_boundary - reconciler.now()
 
 
@@ -275,7 +264,7 @@ def test_a_window_is_kept_and_says_so(cluster: Cluster) -> None:
     """What becomes of jobs before, in and after one: windows in scenarios.yaml."""
     scene = scene_of(cluster, {"n0": "worker", "n1": "worker", "p0": "ps"})
     now = int(time.time())
-    during = {"begin": time_text(now + 40), "end": time_text(now + 3600)}
+    during = {"begin": time_text(now + 40), "end": time_text(now + 54)}
     declare(scene, "firmware", **during, nodes=["n1"])
     declare(scene, "odd", **during, nodes=["n7"])
     kept = f"keeps node n1 from {during['begin']} until {during['end']}"
@@ -288,7 +277,6 @@ def test_a_window_is_kept_and_says_so(cluster: Cluster) -> None:
         columns = scene.plane.kubectl("get", WINDOWS.plural, "firmware", "--no-headers").split()
         assert columns[3:] == ['["n1"]', "True", "Accepted"]
         time.sleep(max(0.0, now + 40 - time.time()))
-        pods = scene.admin.list_all(PODS, scene.namespace)[0]
-        there = {pod["spec"].get("nodeName") for pod in pods if not has_ended(pod)}
+        there = {pod["spec"].get("nodeName") for pod in scene.pods() if not has_ended(pod)}
         assert "n1" not in there, "nor one that is ending"
         assert "n0" in there, "it goes on beside the window"

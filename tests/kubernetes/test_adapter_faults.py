@@ -18,14 +18,12 @@ import pytest
 
 from baselines import FIFO
 from oasis.kubernetes.api.connection import RetryParams
-from oasis.kubernetes.api.resources import LEASES, PODS
+from oasis.kubernetes.api.resources import LEASES
 from oasis.kubernetes.names import NODE_ROLE
 from tests.kubernetes.cluster import Cluster, room
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.faults import FaultPlan
 from tests.kubernetes.scene import CLOCK, EXAMPLE, SYSTEM, Scene, scene_of
-
-# -- a machine that is lost for good ---------------------------------------------------------------
 
 
 def nodes_of(scene: Scene) -> set[str]:
@@ -33,7 +31,6 @@ def nodes_of(scene: Scene) -> set[str]:
 
 
 def counted(scene: Scene) -> float:
-    """Worker-seconds of the job, as its status says."""
     progress: dict[str, Any] = scene.statuses()["job"]["progress"]
     return float(progress["workerSeconds"])
 
@@ -82,11 +79,9 @@ def submit_all(scene: Scene, again: str = "") -> None:
 
 
 def check_end(scene: Scene, rounds: Sequence[str] = ("",)) -> None:
-    """The phases without faults; nothing left behind."""
     assert scene.phases() == {k + again: phase for k, phase in PHASES.items() for again in rounds}
     until(lambda: not scene.our_pods(), "all our pods are gone", 30.0)
-    left = [pod["metadata"]["name"] for pod in scene.admin.list_all(PODS, scene.namespace)[0]]
-    assert left == ["bystander"]
+    assert [pod["metadata"]["name"] for pod in scene.pods()] == ["bystander"]
 
 
 @pytest.fixture
@@ -129,7 +124,6 @@ def command(scene: Scene, policy: str = "fifo", *more: str) -> list[str]:
 
 
 def lease_of(scene: Scene) -> str | None:
-    """Version of the lease of the controllers; None before the first."""
     found = scene.admin.get(LEASES, scene.namespace, SYSTEM)
     return None if found is None else found["metadata"]["resourceVersion"]
 
@@ -238,7 +232,6 @@ def test_a_node_that_goes_away_sends_its_jobs_elsewhere(cluster: Cluster, how: s
 
 
 def utilities(scene: Scene) -> dict[str, float]:
-    """Utility that each job has earned."""
     return {
         name: status["utility"] for name, status in scene.statuses().items() if "utility" in status
     }

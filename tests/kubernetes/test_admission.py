@@ -16,12 +16,7 @@ from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.scene import Scene, scene_of, told
 from tests.unit.kubernetes.played import policy
-from tests.unit.kubernetes.test_node_affinity import (
-    KEYS,
-    NODES,
-    REFUSED,
-    template,
-)
+from tests.unit.kubernetes.test_node_affinity import KEYS, NODES, REFUSED, template
 
 TEMPLATES = 200
 TAINTED = (
@@ -89,9 +84,6 @@ def test_the_api_server_refuses_what_is_bad_input(
     with pytest.raises(ApiError) as caught:
         cluster.create(made)
     assert caught.value.status in (400, 422), said
-
-
-# -- what is planned -------------------------------------------------------------------------------
 
 
 def gang(scene: Scene, name: str, spec: dict[str, Any], workers: int, slots: int) -> dict[str, Any]:

@@ -12,22 +12,24 @@ import pytest
 import oasis
 from baselines import FIFO
 from oasis.kubernetes import names
-from oasis.kubernetes.api.resources import EVENTS, PODS
+from oasis.kubernetes.api.resources import EVENTS
 from oasis.kubernetes.objects.existing import JOB, JOBSET, TRAINJOB, ExistingKind
 from tests.kubernetes.cluster import GATE, Cluster
 from tests.kubernetes.controlplane.audit import denied
 from tests.kubernetes.controlplane.waiting import until
-from tests.kubernetes.existing import (
+from tests.kubernetes.scene import (
+    Scene,
     job_spec,
     make,
     marked,
     read,
     replicated,
     runtime,
+    scene_of,
     status,
     template,
+    told,
 )
-from tests.kubernetes.scene import Scene, scene_of, told
 
 
 def wait_phase(scene: Scene, kind: ExistingKind, name: str, phase: str) -> dict[str, Any]:
@@ -36,10 +38,7 @@ def wait_phase(scene: Scene, kind: ExistingKind, name: str, phase: str) -> dict[
 
 
 def running(scene: Scene, prefix: str) -> list[dict[str, Any]]:
-    """Running pods whose names begin so."""
-    pods = scene.admin.list_all(PODS, scene.namespace)[0]
-    mine = [pod for pod in pods if pod["metadata"]["name"].startswith(prefix)]
-    return [pod for pod in mine if pod["status"]["phase"] == "Running"]
+    return [pod for pod in scene.pods(prefix) if pod["status"]["phase"] == "Running"]
 
 
 ENDS = {"one": "Completed", "huge": "Rejected", "odd": "Invalid", "gateless": "Invalid"}
@@ -141,9 +140,6 @@ def test_the_pods_of_an_indexed_job_know_each_other_and_are_resized(cluster: Clu
         scene.admin.merge_patch(JOB.where, change)
         until(lambda: known() == gang(3), "three workers know each other")
         wait_phase(scene, JOB, "bert", "Running")
-
-
-# -- JobSets and TrainJobs -------------------------------------------------------------------------
 
 
 PAIR = {"replicatedJobs": [replicated("worker", 3, "20s"), replicated("ps", 1, "20s")]}

@@ -24,14 +24,8 @@ from tests.kubernetes.cluster import room
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.scene import SYSTEM
-from tests.kubernetes.tutorial.page import (
-    CHART,
-    DEPLOY,
-    Shell,
-    container,
-    environment,
-    typed,
-)
+from tests.kubernetes.tutorial.page import CHART, DEPLOY, Shell, container, environment, typed
+from tests.unit.kubernetes.played import merged
 
 BEFORE = Path(__file__).with_name("before.yaml.xz")  # what an earlier version installed
 # As docs/kubernetes-operate.md has it.
@@ -188,24 +182,17 @@ def test_a_name_may_be_that_of_the_default_namespace(bare: Shell) -> None:
     assert keyed(found) == keyed(wanted)
 
 
-def test_what_controllers_share_goes_with_a_release_that_does_not_keep_it(bare: Shell) -> None:
-    found = rendered(bare, "--set=crds.keep=false")
-    wanted = keyed(shared())
-    assert wanted.keys() <= found.keys()
-    assert not any(found[key]["metadata"].get("annotations") for key in wanted)
-
-
-def test_what_else_can_be_set(bare: Shell) -> None:
-    options = ("--set=crds.enabled=false", "--set=podDisruptionBudget=false", "--set=replicas=3")
-    options += ("--set=pod.priorityClassName=high", "--set=resources.limits.memory=2Gi")
-    options += ("--set=serviceMonitor.enabled=true", "--set=serviceMonitor.labels.release=prom")
-    found = rendered(bare, *options)
-    assert not {"CustomResourceDefinition", "PodDisruptionBudget"} & {key[0] for key in found}
-    spec = found["Deployment", "oasis-scheduler"]["spec"]
-    pod = spec["template"]["spec"]
-    assert (spec["replicas"], pod["priorityClassName"]) == (3, "high")
-    assert pod["containers"][0]["resources"]["limits"] == {"memory": "2Gi"}
-    assert found["ServiceMonitor", "oasis-scheduler"]["metadata"]["labels"]["release"] == "prom"
+@pytest.mark.parametrize("row", ROWS["set"], ids=str)
+def test_what_else_can_be_set(bare: Shell, row: dict[str, Any]) -> None:
+    found = rendered(bare, *row["chart"])
+    assert not {*row.get("without", ())} & {kind for kind, *_ in found}
+    for name, part in row["has"].items():
+        body = found[tuple(name.split())]
+        assert merged(body, part) == body
+    if "limits" in row:
+        pod = found["Deployment", "oasis-scheduler"]["spec"]["template"]["spec"]
+        (container,) = pod["containers"]
+        assert container["resources"]["limits"] == row["limits"]
 
 
 def test_lint(bare: Shell) -> None:

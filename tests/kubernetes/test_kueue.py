@@ -37,11 +37,10 @@ from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
 from oasis.kubernetes.objects.workload import GATED_BY, LOCAL_QUEUES, WORKLOADS, kept, said
 from tests.kubernetes.cluster import GPU, Cluster
 from tests.kubernetes.controlplane.audit import denied
-from tests.kubernetes.controlplane.kueue import Kueue
+from tests.kubernetes.controlplane.owners import Kueue
 from tests.kubernetes.controlplane.waiting import until
-from tests.kubernetes.existing import make, read, runtime
-from tests.kubernetes.existing import status as status_of
-from tests.kubernetes.scene import Scene, scene_of, told
+from tests.kubernetes.scene import Scene, make, read, runtime, scene_of, told
+from tests.kubernetes.scene import status as status_of
 from tests.kubernetes.stepped import Stepped
 from tests.kubernetes.tutorial.page import CHART
 
@@ -106,7 +105,6 @@ def submit(scene: Scene, name: str, workers: int, gpus: int, **more: Any) -> Obj
 
 
 def workloads(scene: Scene) -> dict[str, Object]:
-    """Workloads by the name of their owner."""
     found, _ = scene.admin.list_all(WORKLOADS, scene.namespace, kept=kept)
     return {item["metadata"]["ownerReferences"][0]["name"]: item for item in found}
 
@@ -116,29 +114,20 @@ def status(scene: Scene, name: str) -> Object:
     return json.loads(notes.get(names.STATUS) or "{}")  # type: ignore[no-any-return]
 
 
-def pods_of(scene: Scene, name: str) -> list[Object]:
-    found, _ = scene.admin.list_all(PODS, scene.namespace)
-    return [pod for pod in found if pod["metadata"]["name"].startswith(f"{name}-")]
-
-
 def running(scene: Scene, name: str) -> dict[str, str]:
     """Node of each running pod of a job, by the uid of the pod."""
     return {
         pod["metadata"]["uid"]: pod["spec"]["nodeName"]
-        for pod in pods_of(scene, name)
+        for pod in scene.pods(f"{name}-")
         if pod["status"]["phase"] == "Running" and not is_ending(pod)
     }
 
 
 def end(scene: Scene, pods: Iterable[Object]) -> None:
-    """They have done their work."""
     for pod in pods:
         if not has_ended(pod):
             body = {"metadata": pod["metadata"], "status": {"phase": "Succeeded"}}
             scene.admin.merge_patch(PODS, body, "status")
-
-
-# -- twelve jobs -----------------------------------------------------------------------------------
 
 
 class Kueued(Stepped):
@@ -149,14 +138,12 @@ class Kueued(Stepped):
         self.made: dict[str, str] = {}  # uid of each Workload, by that of its owner
 
     def submit(self, body: Object) -> None:
-        """Make an object, and wait until the controller sees its Workload."""
         kind = JOBSET if body["kind"] == "JobSet" else JOB
         uid = make(self._scene, kind, body)["metadata"]["uid"]
         until(lambda: uid in self.owners(), f"Kueue sees {body['metadata']['name']}")
         self.made[uid] = self.owners()[uid]["metadata"]["uid"]
 
     def owners(self) -> dict[str, Object]:
-        """Workloads by the uid of their owner."""
         items = self.controller.stores[WORKLOADS.plural].items()
         return {item["metadata"]["ownerReferences"][0]["uid"]: item for item in items}
 
@@ -304,7 +291,7 @@ def test_a_gang_stands_at_our_gate_until_slow_pods_are_gone(
     evicted = set()
 
     def runs() -> bool:
-        taken = {pod["spec"].get("nodeName") for pod in pods_of(scene, "slow")}
+        taken = {pod["spec"].get("nodeName") for pod in scene.pods("slow-")}
         assert not taken & set(running(scene, "quick").values())
         evicted.add(said(workloads(scene)["quick"], "Evicted")["reason"])
         return len(running(scene, "quick")) == 8
@@ -357,9 +344,9 @@ def test_a_train_job_has_the_nodes_of_its_runtime(scene: Scene) -> None:
         make(scene, JOB, body_of(scene, JOB, "quick", 8, 8, 10.0))
         until(lambda: len(running(scene, "quick")) == 8, "it makes way")
         assert not workloads(scene)["train"]["spec"]["active"]
-        end(scene, pods_of(scene, "quick"))
+        end(scene, scene.pods("quick-"))
         until(lambda: len(running(scene, "train")) == 4, "it goes on")
-        end(scene, pods_of(scene, "train"))
+        end(scene, scene.pods("train-"))
         until(lambda: status(scene, "train").get("phase") == "Completed", "it ends")
     assert not denied(scene.plane.requests(scene.account, begin))
 

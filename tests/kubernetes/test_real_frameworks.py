@@ -67,7 +67,6 @@ def training(scene: Scene, process_nodes: ProcessNodes) -> Make:
 
 
 def sleeper(scene: Scene, name: str, workers: int, slots: int, **spec: Any) -> dict[str, Any]:
-    """A job that sleeps for this many slots."""
     seconds = workers * slots * scene.clock.work_seconds
     made = scene.elastic(name, workers, workers, seconds, **spec)
     (container,) = made["spec"]["workers"]["template"]["spec"]["containers"]
@@ -98,8 +97,6 @@ def run(
 
 
 def wait_completed(scene: Scene, *names: str) -> None:
-    """Wait until these jobs are complete; that one fails is found out at once."""
-
     def are_over() -> bool:
         phases = scene.phases()
         assert "Failed" not in phases.values(), scene.statuses()
@@ -109,7 +106,6 @@ def wait_completed(scene: Scene, *names: str) -> None:
 
 
 def progress(scene: Scene, name: str) -> float:
-    """Percent of a job's work that are done."""
     found = scene.statuses()[name]
     assert found.get("phase") != "Failed", found
     return float(found["progress"]["percent"])

@@ -19,29 +19,25 @@ import yaml
 from baselines import FIFO
 from oasis.kubernetes import names
 from oasis.kubernetes.api.connection import ApiError, Connection
-from oasis.kubernetes.api.resources import (
-    CLASSES,
-    OASIS_JOBS,
-    PODS,
-    Objects,
-)
+from oasis.kubernetes.api.resources import CLASSES, OASIS_JOBS, PODS, Objects
 from oasis.kubernetes.names import FIELD_MANAGER
 from oasis.kubernetes.objects.existing import JOB, JOBSET, TRAINJOB, ExistingKind
 from oasis.kubernetes.objects.manifests import shared
 from tests.kubernetes.cluster import Cluster, pod, report_rights
-from tests.kubernetes.controlplane.access import Account, binding
 from tests.kubernetes.controlplane.audit import denied, granted, verbs
-from tests.kubernetes.controlplane.plane import ControlPlane
+from tests.kubernetes.controlplane.plane import Account, ControlPlane, binding
 from tests.kubernetes.controlplane.waiting import until
-from tests.kubernetes.existing import (
+from tests.kubernetes.scene import (
+    Scene,
     job_spec,
     make,
     marked,
+    rights,
     runtime,
+    scene_of,
     status,
     template,
 )
-from tests.kubernetes.scene import Scene, rights, scene_of
 from tests.kubernetes.tutorial.page import CHART
 
 MERGE = "application/merge-patch+json"
@@ -79,7 +75,6 @@ def tenant(cluster: Cluster) -> Account:
 
 
 def answer(account: Account, method: str, path: str, body: Any, merge: bool = True) -> str:
-    """Answer of the API server: empty if it accepts the request."""
     kind = MERGE if merge else "application/json-patch+json"
     content = {"content_type": kind} if method == "PATCH" else {}
     try:

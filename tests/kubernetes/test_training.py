@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from oasis.kubernetes.api.resources import PODS
 from oasis.kubernetes.cluster.pods import is_working
 from oasis.kubernetes.names import JOB_NAME, NODE_ROLE, TASK
 from oasis.kubernetes.objects.oasis_job import SlotClock
@@ -83,9 +82,7 @@ def test_a_training_makes_way_and_goes_on_from_its_checkpoint(
 
 
 def workers(scene: Scene, name: str) -> list[dict[str, Any]]:
-    """Worker pods of a job."""
-    pods = scene.admin.list_all(PODS, scene.namespace)[0]
-    labels = [(pod, pod["metadata"].get("labels") or {}) for pod in pods]
+    labels = [(pod, pod["metadata"].get("labels") or {}) for pod in scene.pods()]
     return [pod for pod, at in labels if (at.get(JOB_NAME), at.get(TASK)) == (name, "worker")]
 
 

@@ -14,13 +14,7 @@ from tests.kubernetes.cluster import room
 from tests.kubernetes.controlplane.audit import denied
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.scene import SYSTEM
-from tests.kubernetes.tutorial.page import (
-    File,
-    carry_out,
-    container,
-    environment,
-    steps,
-)
+from tests.kubernetes.tutorial.page import File, carry_out, container, environment, steps
 
 
 def test_the_pages_say_what_is_true(controlplane_binary: Path, words: Path, tmp_path: Path) -> None:

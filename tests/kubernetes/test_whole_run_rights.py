@@ -58,7 +58,7 @@ def test_a_checkpoint_that_is_larger_than_an_object_is_written_in_parts(
         assert again.read() == document
         document["state"] += "more"
         again.write(document)
-    found = [item["metadata"]["name"] for item in objects.list_all(CONFIG_MAPS, SYSTEM)[0]]
+    found = [item["metadata"]["name"] for item in scene.admin.list_all(CONFIG_MAPS, SYSTEM)[0]]
     assert sum(name.startswith(scene.namespace) for name in found) >= 3
 
 

@@ -39,20 +39,6 @@ class Training:
         self, name: str, workers: tuple[int, int], slots: int, **spec: Any
     ) -> tuple[dict[str, Any], int]:
         """A job that trains for this many worker-slots, and its steps."""
-        steps, seconds, env = self._work(name, slots)
-        made = self.scene.elastic(name, *workers, seconds, **{**self.spec, **spec})
-        limits = {GPU: "1", **({BANDWIDTH: "1G"} if self.servers else {})}
-        template = self._template(env, limits)
-        # Work is counted while a gang is ready: not while its processes start.
-        probe = {"exec": {"command": ["test", "-f", READY]}, "periodSeconds": 1}
-        template["spec"]["containers"][0]["readinessProbe"] = probe
-        made["spec"]["workers"]["template"] = template
-        if self.servers:
-            made["spec"]["parameterServers"] = {"template": self._template(env, {BANDWIDTH: "4G"})}
-        return made, steps
-
-    def _work(self, name: str, slots: int) -> tuple[int, float, list[dict[str, Any]]]:
-        """Steps of so many worker-slots, in seconds of work, and what the processes are told."""
         clock = self.scene.clock
         steps = round(slots * clock.slot_seconds / (regression.PARTS * PAUSE))
         seconds = slots * clock.work_seconds
@@ -60,19 +46,26 @@ class Training:
             **{"PYTHONPATH": ROOT, "OMP_NUM_THREADS": 1, "CHECKPOINT": self.file(name)},
             **{"STEPS": steps, "WORK": seconds, "PAUSE": PAUSE, "READY": READY, **self.env},
         }
-        return steps, seconds, [{"name": key, "value": str(found)} for key, found in given.items()]
+        env = [{"name": key, "value": str(found)} for key, found in given.items()]
 
-    def _template(self, env: list[dict[str, Any]], limits: dict[str, str]) -> dict[str, Any]:
-        resources = {"requests": {"cpu": "1"}, "limits": limits}
-        container = {"name": "train", "image": "none", "command": self.command, "env": env}
-        return {"spec": {"containers": [container | {"resources": resources}]}}
+        def template(limits: dict[str, str], **more: Any) -> dict[str, Any]:
+            resources = {"requests": {"cpu": "1"}, "limits": limits}
+            container = {"name": "train", "image": "none", "command": self.command, "env": env}
+            return {"spec": {"containers": [{**container, "resources": resources, **more}]}}
+
+        made = self.scene.elastic(name, *workers, seconds, **{**self.spec, **spec})
+        # Work is counted while a gang is ready: not while its processes start.
+        probe = {"exec": {"command": ["test", "-f", READY]}, "periodSeconds": 1}
+        limits = {GPU: "1", **({BANDWIDTH: "1G"} if self.servers else {})}
+        made["spec"]["workers"]["template"] = template(limits, readinessProbe=probe)
+        if self.servers:
+            made["spec"]["parameterServers"] = {"template": template({BANDWIDTH: "4G"})}
+        return made, steps
 
     def file(self, name: str) -> Path:
-        """Checkpoint of a job."""
         return self.nodes.directory / f"{name}.npz"
 
     def check_weights(self, name: str, steps: int, rate: float = regression.RATE) -> None:
-        """The job has done every step once, and has the weights that come of that."""
         with np.load(self.file(name)) as found:
             assert found["step"] == steps
             np.testing.assert_allclose(found["weights"], regression_weights(steps, rate), rtol=1e-9)
@@ -99,7 +92,6 @@ def add_machines(scene: Scene, nodes: ProcessNodes, *gpus: int) -> None:
 
 @contextmanager
 def controlled(scene: Scene, nodes: ProcessNodes, *words: str) -> Iterator[None]:
-    """`oasis kubernetes run`, as its owner starts it; what all said is shown if the test fails."""
     log = nodes.directory / "controller.log"
     nodes.guardian.start(scene.command(*words), log, {**os.environ, "PYTHONPATH": str(ROOT)})
     try:

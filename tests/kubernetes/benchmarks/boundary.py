@@ -55,7 +55,6 @@ class Crowd(Played):
         self.restart()
 
     def boundary(self, what: str) -> dict[str, Any]:
-        """Begin the next slot, and return what it took."""
         self.slot += 1
         reconciler = self.reconciler
         live, before = len(reconciler.driver.jobs), self.measured("oasis_policy_seconds_sum")
@@ -98,7 +97,6 @@ class Crowd(Played):
 
 
 def main() -> None:
-    """Measure the first boundary, a quiet one, and the crowded one."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--nodes", type=int, default=1000)
     parser.add_argument("--live", type=int, default=500)

@@ -16,30 +16,26 @@ import os
 import re
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from oasis.kubernetes.api.resources import NODES, Objects
-from oasis.kubernetes.names import HOSTNAME, NODE_ROLE
+from oasis.kubernetes.names import NODE_ROLE
 from oasis.kubernetes.objects.oasis_job import SlotClock
-from tests.kubernetes.benchmarks.processor import (
-    Sampler,
-    go_last,
-    peak_megabytes,
-    seconds_of,
-    within,
-)
 from tests.kubernetes.cluster import GPU, Cluster
 from tests.kubernetes.controlplane.audit import Request
-from tests.kubernetes.controlplane.nodes import MACHINES, MACHINES_ANNOTATION
+from tests.kubernetes.controlplane.nodes import MACHINES
 from tests.kubernetes.controlplane.plane import Timing, control_plane
 from tests.kubernetes.controlplane.waiting import free_ports, until
 from tests.kubernetes.scene import Scene
@@ -68,31 +64,16 @@ class Scale:
 Measured = dict[str, Any]
 
 
-def add_nodes(admin: Objects, count: int) -> None:
-    """Nodes of eight GPUs, many at a time."""
-
-    def add(k: int) -> None:
-        name = f"m{k}"
-        room = {"pods": "110", GPU: "8", "cpu": "96", "memory": "1Ti"}
-        labels = {HOSTNAME: name, NODE_ROLE: "both"}
-        notes = {MACHINES_ANNOTATION: MACHINES[False]}
-        meta = {"name": name, "labels": labels, "annotations": notes}
-        body = {"apiVersion": "v1", "kind": "Node", "metadata": meta}
-        admin.create(NODES, {**body, "status": {"allocatable": room, "capacity": room}})
-
+def many(make: Callable[[int], Any], count: int) -> None:
+    """Make so many objects, some at a time."""
     with ThreadPoolExecutor(16) as pool:
-        list(pool.map(add, range(count)))
+        list(pool.map(make, range(count)))
 
 
-def submit(scene: Scene, scale: Scale) -> None:
-    """All jobs; every other one has work for two slots, the others for ten."""
-
-    def one(k: int) -> None:
-        seconds = GANG * scene.clock.work_seconds * (2 if k % 2 else 10)
-        scene.submit(scene.elastic(f"j{k}", GANG, GANG, seconds))
-
-    with ThreadPoolExecutor(16) as pool:
-        list(pool.map(one, range(scale.jobs)))
+def submit(scene: Scene, k: int) -> None:
+    """A job: every other one has work for two slots, the others for ten."""
+    seconds = GANG * scene.clock.work_seconds * (2 if k % 2 else 10)
+    scene.submit(scene.elastic(f"j{k}", GANG, GANG, seconds))
 
 
 def measure(cluster: Cluster, scale: Scale) -> Measured:
@@ -104,9 +85,10 @@ def measure(cluster: Cluster, scale: Scale) -> Measured:
     # The policy thought for `policy_seconds`, of all `busy_seconds` of the controller.
     plane, slot = cluster.plane, scale.slot_seconds
     scene = Scene(plane, cluster.namespace, SlotClock(slot, 0.9 * slot))
-    add_nodes(scene.admin, scale.nodes)
+    room, both = {GPU: "8", "cpu": "96", "memory": "1Ti"}, {NODE_ROLE: "both"}
+    many(lambda k: plane.nodes.add(f"m{k}", room, both), scale.nodes)
     plane.nodes.wait_ready(*(f"m{k}" for k in range(scale.nodes)), within=600.0)
-    submit(scene, scale)
+    many(partial(submit, scene), scale.jobs)
     for follower in FOLLOWERS if scale.followers_last else ():
         go_last(plane.pids()[follower])
     start, (port,) = plane.audit_position(), free_ports(1)
@@ -134,7 +116,6 @@ def measure(cluster: Cluster, scale: Scale) -> Measured:
 
 
 def ended(scene: Scene) -> int:
-    """Number of complete jobs."""
     time.sleep(1.0)  # a list of all jobs is not for free
     return sum(phase == "Completed" for phase in scene.phases().values())
 
@@ -153,7 +134,6 @@ def writes(scene: Scene, start: int) -> list[Request]:
 def written(
     requests: Sequence[Request], slot: float, samples: Mapping[str, list[tuple[float, float]]]
 ) -> dict[str, Any]:
-    """Count what the audit log has."""
     begin, by_slot = min(request.at for request in requests), defaultdict(Counter[str])
     for request in requests:
         if request.verb in ("create", "patch", "delete"):
@@ -175,7 +155,6 @@ def written(
 
 
 def main() -> int:
-    """Print what was measured, as JSON."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--nodes", type=int, default=1000)
     parser.add_argument("--jobs", type=int, default=500)
@@ -203,6 +182,65 @@ def write_row(path: Path, measured: Measured) -> None:
     table = pd.concat([pd.read_csv(path), table]) if path.exists() else table
     table = table.drop_duplicates(run, keep="last").sort_values(run)
     table.to_csv(path, index=False, lineterminator="\n")
+
+
+# -- processor time of a process over time, read from /proc while it runs --------------------------
+
+PERIOD = 0.25
+LAST = 19  # the nice value of those who wait for everybody else
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def seconds_of(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+def go_last(pid: int) -> None:
+    """Give a process that leads a session only processor time that no other process wants."""
+    # Linux compares nice values within a session, and between sessions those of their autogroups.
+    os.setpriority(os.PRIO_PGRP, pid, LAST)
+    group = Path(f"/proc/{pid}/autogroup")
+    while group.exists():
+        try:
+            group.write_text(str(LAST))
+        except BlockingIOError:  # who is not root may do it ten times a second
+            time.sleep(0.1)
+        else:
+            break
+
+
+def peak_megabytes(pid: int) -> float:
+    """Most memory that a process has had."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith("VmHWM:")).split()[1]) / 1024
+
+
+def within(samples: Sequence[tuple[float, float]], begin: float, end: float) -> float:
+    """Seconds of processor time from `begin` to `end`: from samples of (time, seconds so far)."""
+    so_far = np.interp([begin, end], *zip(*samples, strict=True), left=np.nan, right=np.nan)
+    return float(so_far[1] - so_far[0])
+
+
+class Sampler(threading.Thread):
+    """Notes the processor time of named groups of processes until it is stopped."""
+
+    def __init__(self, groups: Mapping[str, Sequence[int]]) -> None:
+        super().__init__(daemon=True)
+        self._groups, self._stopping = groups, threading.Event()
+        self.samples: dict[str, list[tuple[float, float]]] = {name: [] for name in groups}
+
+    def run(self) -> None:
+        while not self._stopping.wait(PERIOD):
+            with suppress(FileNotFoundError, ProcessLookupError):  # one of them has ended
+                sums = {n: sum(map(seconds_of, pids)) for n, pids in self._groups.items()}
+                now = time.time()
+                for name, total in sums.items():
+                    self.samples[name].append((now, total))
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self.join()
 
 
 if __name__ == "__main__":

@@ -32,14 +32,10 @@ def read_audit(log: Path, user: str, start: int = 0) -> list[Request]:
     # or the one into which the next server's first line runs. Another broken line is a ValueError.
     if not log.exists():
         return []
-    found = []
     with log.open("rb") as lines:
         lines.seek(start)
-        for line in lines:
-            event = _event(line)
-            if event and event["user"]["username"] == user:
-                found.append(_request(event))
-    return found
+        events = [event for line in lines if (event := _event(line))]
+    return [_request(event) for event in events if event["user"]["username"] == user]
 
 
 def verbs(requests: list[Request]) -> set[tuple[str, str, str]]:
@@ -69,7 +65,6 @@ def granted(manifests: Iterable[Mapping[str, Any]]) -> set[tuple[str, str, str]]
 
 
 def denied(requests: list[Request]) -> list[Request]:
-    """Requests that RBAC refused."""
     return [request for request in requests if not request.allowed]
 
 

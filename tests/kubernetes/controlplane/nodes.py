@@ -71,11 +71,9 @@ class Nodes:
         self._processes[MACHINES[True]].send_signal(signal.SIGSTOP)
 
     def find_machines(self) -> None:
-        """The end of `lose_machines`."""
         self._processes[MACHINES[True]].send_signal(signal.SIGCONT)
 
     def wait_lost(self, name: str) -> None:
-        """Wait until the control plane has given up on the node."""
         until(lambda: _UNREACHABLE in self._taints(name), f"{name} is lost", 90.0)
 
     def declare_dead(self, name: str, *, is_dead: bool = True) -> None:

@@ -21,10 +21,8 @@ import yaml
 from oasis.kubernetes.api.connection import Connection
 from oasis.kubernetes.api.resources import Objects
 from tests.kubernetes.controlplane import audit
-from tests.kubernetes.controlplane.access import Account
-from tests.kubernetes.controlplane.build import CONTROLPLANE
+from tests.kubernetes.controlplane.build import CONTROLPLANE, GoBuildError, GoMissingError, ensure
 from tests.kubernetes.controlplane.certificates import make_certificates
-from tests.kubernetes.controlplane.gobuild import GoBuildError, GoMissingError, ensure
 from tests.kubernetes.controlplane.guardian import Guardian
 from tests.kubernetes.controlplane.nodes import MACHINES, MACHINES_ANNOTATION, Nodes
 from tests.kubernetes.controlplane.waiting import answers, free_ports
@@ -112,12 +110,10 @@ class ControlPlane:
 
     @cached_property
     def objects(self) -> Objects:
-        """The admin's client."""
         return Objects(Connection.open(str(self.admin.kubeconfig())))
 
     @cached_property
     def nodes(self) -> Nodes:
-        """The machines."""
         return Nodes(self.objects, self._running)
 
     def __enter__(self) -> ControlPlane:
@@ -133,7 +129,6 @@ class ControlPlane:
         self._stack.close()
 
     def kubectl(self, *words: str, given: str = "") -> str:
-        """What ``kubectl`` prints for the admin."""
         config = (f"--kubeconfig={self.admin.kubeconfig()}", f"--cache-dir={self.directory}/kube")
         command = [str(self._binary), "kubectl", *config, *words]
         done = subprocess.run(command, input=given, capture_output=True, text=True, check=False)
@@ -172,11 +167,9 @@ class ControlPlane:
         return self.kubectl(*words).strip()
 
     def requests(self, account: Account, start: int = 0) -> list[audit.Request]:
-        """Return requests of `account` in the audit log from `start`, an `audit_position`, on."""
         return audit.read_audit(self.audit_log, account.username, start)
 
     def audit_position(self) -> int:
-        """Return the present end of the audit log."""
         return self.audit_log.stat().st_size
 
     def kill(self, process: str) -> None:
@@ -191,7 +184,6 @@ class ControlPlane:
         self.run("kube-apiserver", self._command("kube-apiserver", *flags), self._api_ready)
 
     def pids(self) -> dict[str, int]:
-        """Process id of each process by name."""
         return {name: process.pid for name, process in self._running.items()}
 
     def _start(self) -> None:
@@ -224,7 +216,6 @@ class ControlPlane:
             self._wait(name, is_ready)
 
     def _command(self, process: str, *flags: str, **more: object) -> list[str]:
-        """The command line of a process."""
         given = [flag.format(**self._flags, **more) for flag in _COMMANDS[process]]
         return [str(self._binary), process, *given, *flags]
 
@@ -255,3 +246,43 @@ class ControlPlane:
 
     def _api_answers(self, path: str) -> bool:
         return answers(self.url + path, self.certificates.authority, self._tokens[_ADMIN])
+
+
+@dataclass(frozen=True)
+class Account:
+    """Someone who may talk to the API server: `username` is what the audit log calls them."""
+
+    username: str
+    token: str
+    url: str
+    authority: Path
+    directory: Path
+
+    def kubeconfig(self) -> Path:
+        cluster = {"server": self.url, "certificate-authority": str(self.authority)}
+        config = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "test", "cluster": cluster}],
+            "users": [{"name": "test", "user": {"token": self.token}}],
+            "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test"}}],
+            "current-context": "test",
+        }
+        path = self.directory / f"{self.username.replace(':', '.')}.kubeconfig"
+        path.touch(mode=0o600)
+        path.write_text(json.dumps(config))
+        return path
+
+
+def binding(
+    account: str, kind: str, role: str, space: str, *, everywhere: bool = True
+) -> dict[str, Any]:
+    """What gives the rights of a role to an account, in all namespaces or in its own."""
+    group = "rbac.authorization.k8s.io"
+    return {
+        "apiVersion": f"{group}/v1",
+        "kind": "ClusterRoleBinding" if everywhere else "RoleBinding",
+        "metadata": {"name": f"{account}-{role}"} | ({} if everywhere else {"namespace": space}),
+        "roleRef": {"apiGroup": group, "kind": kind, "name": role},
+        "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": space}],
+    }

@@ -24,8 +24,12 @@ from oasis.kubernetes.api.watching import Watcher
 from tests.background import beside
 from tests.kubernetes.controlplane.guardian import Guardian
 from tests.kubernetes.controlplane.plane import ControlPlane
-from tests.kubernetes.processes.container import Container
-from tests.kubernetes.processes.environment import UnsupportedError, environment, hosts_file
+from tests.kubernetes.processes.container import (
+    Container,
+    UnsupportedError,
+    environment,
+    hosts_file,
+)
 from tests.kubernetes.processes.pod_run import PodRun, timestamp
 
 _WHOLE_PODS = ResourceKind("/api/v1", "pods", kept=dict)
@@ -69,7 +73,6 @@ class ProcessNodes:
         self._stack.close()
 
     def add(self, name: str, room: Mapping[str, str], labels: Mapping[str, str]) -> None:
-        """A node with `room` ({"nvidia.com/gpu": "4"}); waits until the control plane takes it."""
         meta = {"name": name, "labels": {"kubernetes.io/hostname": name, **labels}}
         self._objects.create(NODES, {"apiVersion": "v1", "kind": "Node", "metadata": meta})
         ready = {"type": "Ready", "status": "True", "reason": "Processes"}
@@ -82,7 +85,6 @@ class ProcessNodes:
         self._plane.nodes.wait_ready(name)
 
     def logs(self, prefix: str = "") -> str:
-        """Output of the pods whose names begin so, in the order in which they began."""
         found = []
         for name, uid in self._begun:
             file = self.directory / uid / "log"

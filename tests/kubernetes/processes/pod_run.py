@@ -10,15 +10,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from oasis.kubernetes.cluster.pods import is_ending
-from tests.kubernetes.processes.container import Container
-from tests.kubernetes.processes.environment import Host, UnsupportedError
+from tests.kubernetes.processes.container import Container, Host, UnsupportedError
 
 FIRST_BACKOFF, LONGEST_BACKOFF = 0.5, 10.0  # seconds; a real kubelet begins with ten
 Start = Callable[["PodRun"], Container]
 
 
 def timestamp() -> str:
-    """The present moment as Kubernetes writes it."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -41,16 +39,13 @@ class PodRun:
 
     @property
     def is_over(self) -> bool:
-        """Whether the container has ended for good."""
         return self._phase in {"Succeeded", "Failed"}
 
     @property
     def host(self) -> Host:
-        """The name under which other pods find it."""
         return Host(self.pod, self.ip, self._ready)
 
     def look(self) -> None:
-        """Start, start again, note an end, ask whether it is ready."""
         leaves = is_ending(self.pod)
         if self.container is None:
             if not self.is_over and not leaves and time.monotonic() >= self._again_at:
@@ -63,7 +58,6 @@ class PodRun:
             self._look_whether_ready(self.container, self._readiness)
 
     def end_now(self) -> None:
-        """Kill what runs."""
         if self.container is not None:
             self.container.send(signal.SIGKILL)
 
@@ -121,7 +115,6 @@ class PodRun:
             self._probe.kill()
 
     def status(self) -> dict[str, Any]:
-        """The status of the pod; each condition with the time of its last change."""
         ready = str(self._ready)
         for kind, value in {
             "Initialized": "True",

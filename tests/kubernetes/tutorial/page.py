@@ -49,7 +49,6 @@ class File:
 
 
 def steps() -> list[Command | File]:
-    """The commands and files of the pages, in order."""
     # Objects whose first line is no name of a file are parts of one, shown to be read.
     found: list[Command | File] = []
     for page in PAGES:
@@ -64,7 +63,6 @@ def steps() -> list[Command | File]:
 
 
 def commands(block: str) -> Iterator[Command]:
-    """The commands of a block of shell and output."""
     for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
         line, _, shown = part.partition("\n")
         yield Command(line, shown)
@@ -99,7 +97,6 @@ def environment(words: Path, kubeconfig: Path, home: Path | None = None) -> dict
 def shell(
     environment: Mapping[str, str], line: str, where: Path, given: str = ""
 ) -> subprocess.CompletedProcess[str]:
-    """A command line, typed in a directory; its output and errors are one text."""
     return subprocess.run(
         ["sh", "-c", line],
         input=given,

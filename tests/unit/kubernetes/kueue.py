@@ -86,7 +86,6 @@ class Queued(Played):
         return int(self.batch[name]["spec"]["parallelism"])
 
     def workload(self, name: str) -> dict[str, Any]:
-        """As the API server has it."""
         job, said, has = self.batch[name], self.work[name], self.work[name]["quota"]
         notes = {names.STATUS: job["metadata"]["annotations"].get(names.STATUS)}
         notes |= {GATED_BY: said["gates"], names.PAUSED: "true" if said["paused here"] else None}

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import logging
 from collections import Counter
-from collections.abc import Callable
 from itertools import product
 from typing import Any
 
@@ -19,7 +18,6 @@ from oasis.kubernetes import names
 from oasis.kubernetes.api.connection import ApiError
 from oasis.kubernetes.api.resources import WINDOWS, Objects
 from oasis.kubernetes.api.watching import ObjectStore
-from oasis.kubernetes.cluster.pods import by_job
 from oasis.kubernetes.control import job_reader, statuses
 from oasis.kubernetes.control.meter import WorkMeter
 from oasis.kubernetes.control.settings import ControllerSettings
@@ -42,9 +40,7 @@ from tests.unit.kubernetes.played import (
     utility_class,
     window,
 )
-from tests.unit.kubernetes.test_existing_jobs import batch_job, read
-
-# -- annotations that make no sense ----------------------------------------------------------------
+from tests.unit.kubernetes.test_existing_jobs import ROWS, batch_job, read
 
 
 @pytest.mark.parametrize(
@@ -92,40 +88,23 @@ def test_an_annotation_does_not_move_the_slots_of_the_cluster_and_a_status_does(
     assert played.restart().clock.slot(played.now()) == 8
 
 
-# -- utility classes -------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("spec", "notes", "said"),
-    [
-        ({}, {}, (7, 120)),
-        ({"default": False}, {names.UTILITY_CLASS: "c"}, (7, 120)),
-        ({}, {names.UTILITY: '{"kind": "constant", "value": 3}'}, (3, 120)),
-        ({}, {names.WORK: '{"workerSeconds": 60}'}, (7, 60)),
-        ({"default": False}, {}, None),
-        ({"namespaces": ["other"]}, {names.UTILITY_CLASS: "c"}, None),
-        ({"maximum": 6}, {}, None),  # which makes no sense, beside its own utility
-    ],
-)
-def test_a_job_that_says_less_takes_utility_and_work_of_its_class(
-    spec: dict[str, Any], notes: dict[str, str], said: tuple[int, int] | None
-) -> None:
-    worth = {"kind": "constant", "value": 7}
-    made = utility_class(utility=worth, work={"workerSeconds": 120}, **spec)
-    item = batch_job()
+@pytest.mark.parametrize("row", ROWS["class defaults"], ids=str)
+def test_a_job_that_says_less_takes_utility_and_work_of_its_class(row: dict[str, Any]) -> None:
+    worth, item = {"kind": "constant", "value": 7}, batch_job()
+    made = utility_class(utility=worth, work={"workerSeconds": 120}, **row["class"])
+    notes = {getattr(names, key): text for key, text in row.get("notes", {}).items()}
     item["metadata"]["annotations"] = notes
     seen = with_defaults({"jobs": [item], names.CLASS_PLURAL: [made], names.PLURAL: []})
     assert seen.keys() == {"jobs", names.CLASS_PLURAL, names.PLURAL}
     assert item["metadata"]["annotations"] == notes, "what was seen is not changed"
     (filled,) = seen["jobs"]
-    if said is None:
+    if row["says"] is None:
         with pytest.raises(InstanceError, match="or a UtilityClass that says it; found nothing"):
             read(filled)
         return
-    explicit = batch_job(
-        UTILITY=json.dumps({"kind": "constant", "value": said[0]}),
-        WORK=json.dumps({"workerSeconds": said[1]}),
-    )
+    value, seconds = row["says"]
+    utility = json.dumps({"kind": "constant", "value": value})
+    explicit = batch_job(UTILITY=utility, WORK=json.dumps({"workerSeconds": seconds}))
     assert read(filled).job == read(explicit).job
 
 
@@ -133,9 +112,6 @@ def test_a_job_that_says_less_takes_utility_and_work_of_its_class(
 def test_a_class_has_defaults_of_the_form_that_jobs_have(field: str) -> None:
     ours, of_class = (schema_of(kind)["spec"] for kind in (names.KIND, names.CLASS_KIND))
     assert of_class["properties"][field] == ours["properties"][field]
-
-
-# -- windows ---------------------------------------------------------------------------------------
 
 
 def test_of_two_controllers_the_one_with_the_nodes_tells() -> None:
@@ -166,15 +142,10 @@ def test_conditions_are_written_on_a_window_that_is_as_it_was_seen(
     (kept,) = store.items()
     assert kept["status"] == {"conditions": [{"type": "Accepted"}]}
 
-    def refuse(status: int) -> Callable[..., Any]:
-        def answer(method: str, path: str, **_: Any) -> Any:
-            raise ApiError(method, path, status, "No", "not you")
-
-        return answer
-
     with caplog.at_level(logging.WARNING, "oasis.kubernetes"):
         for status in (409, 403, 403):  # another controller wrote; rights of an older version
-            connection.request = refuse(status)  # type: ignore[method-assign]
+            why = ApiError("PATCH", "/", status, "No", "not you")
+            connection.refuses = lambda *_, why=why: why  # type: ignore[misc]
             clerk = writer(connection)
             for _ in range(2):
                 clerk.write_windows([(found, [])])
@@ -202,9 +173,8 @@ def test_windows_are_rounded_outwards_to_slots_and_repeat() -> None:
     assert len(repeated) == 53
 
 
-Event = tuple[
-    int, str | None
-]  # from when on these do work, in the order of the calls; None: a slot ends
+# From when on these do work, in the order of the calls; None: a slot ends.
+Event = tuple[int, str | None]
 
 
 def by_hand(events: list[Event]) -> list[Counter[str]]:
@@ -233,25 +203,6 @@ def test_each_second_is_counted_once_also_where_notes_come_out_of_order() -> Non
         assert [*found, 0.0] == most, events
 
 
-def test_a_start_up_is_measured_once_from_the_beginning_of_its_slot() -> None:
-    made = Played(FIFO)
-    made.opens = lambda pod: False
-    uid = made.submit(job("a", slots=80.0))
-    made.step()
-    made.opens, made.late = lambda pod: True, 20.0
-    for pod in made.pods.values():
-        ready = {"type": "Ready", "status": "True"}
-        pod["status"] = {"phase": "Running", "conditions": [ready]}
-    made.reconciler.note(uid, by_job(made.seen())[uid], made.now())
-    measured = ("oasis_startup_seconds_sum", "oasis_startup_seconds_count")
-    assert [made.measured(name) for name in measured] == [20.0, 1.0]
-    made.late = 0.0
-    made.run(2)
-    made.restart()
-    made.run(2)
-    assert [made.measured(name) for name in measured] == [20.0, 1.0]
-
-
 @pytest.mark.parametrize(
     ("module", "name", "doing"),
     [
@@ -270,7 +221,6 @@ def test_a_bug_that_one_job_meets_is_told_on_it(
     whole, on = getattr(module, name), [True]
 
     def buggy(*given: Any, **more: Any) -> Any:
-        """Fail when one of the arguments has to do with the job of that name."""
         about = [*given, *more.values(), getattr(given[0], "name", "")]
         if on[0] and any(f"bad{end}" in repr(part) for part in about for end in ("'", "-w")):
             raise TypeError("a bug of ours")
@@ -329,7 +279,6 @@ class Fragile(FIFO):
 
 @pytest.fixture
 def made() -> list[Fragile]:
-    """The policies that were made for `fragile`, the last one of which is asked."""
     return []
 
 

@@ -9,7 +9,6 @@ import queue
 import time
 from collections import Counter
 from collections.abc import Mapping
-from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,22 +16,18 @@ import pytest
 
 from baselines import FIFO
 from oasis.kubernetes import names
-from oasis.kubernetes.api.connection import ApiError
 from oasis.kubernetes.api.resources import OASIS_JOBS, Objects
 from oasis.kubernetes.control.controller import AGAIN, Controller
-from oasis.kubernetes.control.machines import Machines
 from oasis.kubernetes.control.reconciler import Reconciler
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.control.statuses import StatusWriter
 from oasis.kubernetes.names import NODE_ROLE
-from oasis.kubernetes.objects.existing import JOB, controller_of, version_of, without_others
+from oasis.kubernetes.objects.existing import JOB, controller_of, version_of
 from oasis.kubernetes.objects.oasis_job import SlotClock
 from tests.unit.kubernetes.fake_api import FakeConnection, controller, store, writer
 from tests.unit.kubernetes.played import (
-    CLOCK,
     EPOCH,
     Played,
-    foreign,
     job,
     merged,
     node,
@@ -44,13 +39,11 @@ from tests.unit.kubernetes.test_scenarios import Scenario
 # -- machines --------------------------------------------------------------------------------------
 
 
-SHARE = Fraction(1, 4)
-SETTINGS = ControllerSettings(slot_seconds=60.0, ps_share=SHARE)
 BOTH = [node("a", "worker", 8), node("b", "ps", 8)]
 
 
-def cluster(nodes: list[Any], **more: list[Any]) -> dict[str, list[Any]]:
-    return {**Played(FIFO).seen(), "nodes": nodes, **more}
+def cluster(nodes: list[Any]) -> dict[str, list[Any]]:
+    return {**Played(FIFO).seen(), "nodes": nodes}
 
 
 class Seeing(Controller):
@@ -137,26 +130,6 @@ def test_an_error_of_the_controller_is_logged_and_it_goes_on_from_the_checkpoint
     assert pauses[-1] == max(pauses)
 
 
-def cpus(machines: Machines) -> list[float]:
-    return [m.amounts[machines.site.resources.index("cpu")] for m in machines.site.machines]
-
-
-def test_what_others_take_counts_where_it_was_missed_and_what_they_give_back_everywhere() -> None:
-    machines = Machines.of(cluster(BOTH, pods=[foreign("x", "a", cpu="2")]), SETTINGS, CLOCK)
-    assert cpus(machines) == [62.0, 64.0]
-    for there, short, left in (
-        ([foreign("y", "a", cpu="2")], "ab", [62.0, 64.0]),
-        ([foreign("y", "a", cpu="3"), foreign("z", "b", cpu="1")], "", [62.0, 64.0]),
-        ([foreign("y", "a", cpu="3"), foreign("z", "b", cpu="1")], "a", [61.0, 64.0]),
-        ([foreign("y", "a", cpu="1")], "", [63.0, 64.0]),
-        ([], "", [64.0, 64.0]),
-    ):
-        found = machines.resized(cluster(BOTH, pods=there), set(short))
-        assert cpus(found) == left
-        assert (found is machines) == (left == [62.0, 64.0])
-        assert cpus(found.resized(cluster(BOTH), set())) == [64.0, 64.0]
-
-
 # -- two controllers -------------------------------------------------------------------------------
 
 
@@ -171,71 +144,39 @@ def of(controller: str | None, name: str = "j") -> dict[str, Any]:
 
 def noted(status: str) -> dict[str, Any]:
     notes = {names.STATUS: status}
-    meta = {"name": "b", "namespace": "ns", "uid": "b", "annotations": notes}
-    return {"metadata": meta, "spec": {"template": {"spec": {}}}}
+    meta = {"name": "b", "namespace": "ns", "uid": "b", "resourceVersion": "7"}
+    return {"metadata": meta | {"annotations": notes}, "spec": {"template": {"spec": {}}}}
 
 
-def test_a_job_of_another_controller_is_not_seen_and_its_name_is_known() -> None:
-    seen = {
-        names.PLURAL: [of(None, "new"), of(ONE, "mine"), of(TWO, "theirs")],
-        "jobs": [noted(json.dumps({"controller": TWO}))],
-        "pods": ["p"],
-    }
-    ours, others = without_others(seen, ONE)
-    assert [o["metadata"]["name"] for o in ours[names.PLURAL]] == ["new", "mine"]
-    assert (ours["jobs"], ours["pods"]) == ([], ["p"])
-    assert others == {"theirs": ("ns/theirs", TWO), "b": ("ns/job/b", TWO)}
-
-
-@pytest.mark.parametrize("status", ["", "{", "[]", '{"controller": 3}', "[" * 100_000])
-def test_an_annotation_that_makes_no_sense_names_no_controller(status: str) -> None:
+@pytest.mark.parametrize("status", ["", "{", "[]", '{"controller": 3}', "[" * 100_000], ids=len)
+def test_an_annotation_that_makes_no_sense_names_no_controller_and_any_other_does(
+    status: str,
+) -> None:
     assert controller_of(noted(status), JOB) is None
     assert version_of(noted(status), JOB) == version_of(noted("{}"), JOB)
+    odd = {"controller": TWO, "phase": "Odd", "workers": -1, "ofALaterVersion": 1}
+    assert controller_of(noted(json.dumps(odd)), JOB) == TWO
 
 
-def test_a_job_stays_that_of_its_controller_whatever_else_its_status_says() -> None:
-    status = json.dumps({"controller": TWO, "phase": "Odd", "workers": -1, "ofALaterVersion": 1})
-    assert controller_of(noted(status), JOB) == TWO
-
-
-def test_another_controller_is_named_once_for_each_job(caplog: pytest.LogCaptureFixture) -> None:
+def test_another_controller_is_named_once_for_each_job_and_the_job_not_seen(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     made = controller(namespace="one")
-    made.stores[names.PLURAL].replace([of(TWO)], 9)
+    mine = made.settings.controller
+    made.stores[names.PLURAL].replace([of(None, "new"), of(mine, "mine"), of(TWO)], 9)
+    made.stores["jobs"].replace([noted(json.dumps({"controller": TWO}))], 9)
     for _ in range(3):
-        assert made._seen()[names.PLURAL] == []
+        seen = made._seen()
+        assert [each["metadata"]["name"] for each in seen[names.PLURAL]] == ["new", "mine"]
+        assert seen["jobs"] == []
     told = [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING]
     assert [line.partition(";")[0] for line in told] == [
-        f"ns/j: left alone, the controller {TWO} schedules it"
+        f"{name}: left alone, the controller {TWO} schedules it" for name in ("ns/j", "ns/job/b")
     ]
 
 
-def test_the_pods_of_a_job_that_went_to_another_controller_are_not_touched() -> None:
-    made = Played(policy("fifo"))
-    uid = made.submit(job("j", slots=40.0, minimum=3, maximum=3))
-    made.run(2)
-    assert made.status(uid)["controller"] == made.settings.controller
-    made.jobs[uid]["status"] = {"controller": TWO}
-    pods = set(made.pods)
-    seen, _ = without_others(made.seen(), made.settings.controller)
-    made.slot += 1
-    made.reconciler.plan_if_due(made.now(), lambda: seen)
-    assert made.reconciler.steps(seen, made.now()).actions == []
-    assert (set(made.pods), made.reconciler.driver.by_uid) == (pods, {})
-
-
-class Versioned(FakeConnection):
-    """Patches that name a version are refused if the object has another one."""
-
-    def request(self, method: str, path: str, **given: Any) -> dict[str, Any]:
-        wanted = (given.get("body") or {}).get("metadata", {}).get("resourceVersion")
-        found = self.objects.get(path.removesuffix("/status"), {"metadata": {}})["metadata"]
-        if method == "PATCH" and wanted not in (None, found.get("resourceVersion")):
-            raise ApiError(method, path, 409, "Conflict", "the object has been modified")
-        return super().request(method, path.removesuffix("/status"), **given)
-
-
 def test_of_two_controllers_that_meet_a_new_job_one_gets_it() -> None:
-    api = Versioned()
+    api = FakeConnection()
     api.objects[OASIS_JOBS.path("ns", "j")] = of(None)
     seen = store(of(None))
     clerks = [writer(api, **{names.PLURAL: each}) for each in (store(of(None)), seen)]
@@ -278,9 +219,6 @@ def test_two_controllers_that_share_nodes_let_each_other_work(name: str) -> None
     assert not there
 
 
-# -- plans that take long --------------------------------------------------------------------------
-
-
 def test_the_loop_waits_for_a_question_that_outlasts_its_slot(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -302,10 +240,10 @@ def test_the_loop_waits_for_a_question_that_outlasts_its_slot(
     played.claim()
     played.settle()
     played.slot -= 1  # it is asked for between the boundaries
-    played.begin_slowly(None)
+    played.do_begin_slowly(None)
     played.slot += 1
     turn()
-    played.decide(None)
+    played.do_decide(None)
     turn()
     assert timeouts == [AGAIN, 0.0]
     assert played.workers(uid) == 4

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from baselines import FIFO
 from oasis.driver.driver import Driver
 from oasis.kubernetes import names
-from oasis.kubernetes.cluster.gangs import matched
-from oasis.kubernetes.cluster.nodes import Place
 from oasis.kubernetes.cluster.pods import claimed, claims_of
 from oasis.kubernetes.control.job_reader import JobReader
 from oasis.kubernetes.control.quota import Quota
@@ -31,11 +31,10 @@ from oasis.kubernetes.objects.oasis_job import JobSpec
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
 from oasis.kubernetes.objects.workload import switching
 from oasis.model.errors import InstanceError
-from oasis.scheduling.job import Allocation
 from tests.unit.kubernetes.kueue import Queued, cluster_queue, theirs
 from tests.unit.kubernetes.played import CLOCK, GPU, MANAGED, Played, foreign
 
-PLACES = tuple(Place(n, n, n, frozenset({"worker", "ps"}), Fraction(1)) for n in ("n0", "n1", "n2"))
+ROWS = yaml.safe_load(Path(__file__).with_name("objects.yaml").read_text(encoding="utf-8"))
 CONTAINER = {"resources": {"requests": {"cpu": "1"}, "limits": {"nvidia.com/gpu": "1"}}}
 
 
@@ -126,9 +125,6 @@ def test_what_we_write_changes_no_version_and_what_the_owner_edits_does() -> Non
     assert version_of(found, JOB) != version
 
 
-# -- pods ----------------------------------------------------------------------------------------
-
-
 def pod(name: str, node: str | None = None, phase: str = "Pending", **meta: Any) -> dict[str, Any]:
     found, notes = foreign(name, node), {} if node is None else {names.NODE: node}
     # our manager is that of whoever opens the gate
@@ -188,15 +184,6 @@ def test_a_jobset_keeps_its_pods_when_a_trainjob_of_its_name_comes() -> None:
     assert claims[mark] == running["metadata"]["uid"]
 
 
-def test_what_has_succeeded_is_not_waited_for() -> None:
-    pods = {p["metadata"]["name"]: p for p in (pod("a", "n0", "Succeeded"), pod("b", "n0"))}
-    wanted = matched(read(batch_job(2)), batch_job(2), Allocation(((0, 2),)), PLACES, pods)
-    assert [w.name for w in wanted] == ["b"]
-
-
-# -- from the objects to the policy ---------------------------------------------------------------
-
-
 def test_the_order_of_jobs_is_that_of_their_creation_whatever_is_written_on_them() -> None:
     reader, drives = reading()
     one, other = batch_job(uid="one"), batch_job(uid="other")
@@ -232,26 +219,14 @@ def test_which_workloads_are_ours() -> None:
     assert where.path("ns", "r") == "/apis/a/v1/namespaces/ns/rays/r"
 
 
-@pytest.mark.parametrize(
-    ("quotas", "free"),
-    [
-        ([("team", None, 8, 5, {})], 3),
-        ([("team", "all", 32, 0, {}), ("b", "all", 32, 0, {})], 64),
-        ([("team", "all", 32, 0, {}), ("b", "all", 32, 32, {})], 32),
-        ([("team", "all", 32, 0, {}), ("b", "all", 32, 50, {})], 32),  # reclaimed
-        ([("team", "all", 32, 0, {}), ("b", "other", 32, 0, {})], 32),
-        ([("team", "all", 32, 0, {"borrowingLimit": "8"}), ("b", "all", 32, 0, {})], 40),
-        ([("team", "all", 32, 0, {}), ("b", "all", 32, 20, {"lendingLimit": "16"})], 44),
-    ],
-)
-def test_what_a_cluster_queue_has_and_can_borrow(quotas: list[Any], free: int) -> None:
+@pytest.mark.parametrize("row", ROWS["cluster queues"], ids=str)
+def test_what_a_cluster_queue_has_and_can_borrow(row: dict[str, Any]) -> None:
     played = Queued(FIFO)
     played.queue_job("one", 1, 1)
-    queues = [
-        cluster_queue(name, c, nominalQuota=str(most), **more) for name, c, most, _, more in quotas
-    ]
-    work = [theirs(name, used) for name, _, _, used, _ in quotas]
+    queues, work = [], [theirs(name, used) for name, _, _, used, _ in row["queues"]]
+    for name, cohort, most, _, more in row["queues"]:
+        queues.append(cluster_queue(name, cohort, nominalQuota=str(most), **more))
     quota, seen = Quota(DEFAULT_RESOURCES), played.seen()
     quota.look({**seen, "clusterqueues": queues, "workloads": seen["workloads"][:1] + work})
-    assert quota._free == {"team": {GPU: Fraction(free)}}
-    assert quota._total == {GPU: Fraction(free)}
+    assert quota._free == {"team": {GPU: Fraction(row["free"])}}
+    assert quota._total == {GPU: Fraction(row["free"])}

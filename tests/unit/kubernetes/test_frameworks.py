@@ -122,7 +122,6 @@ class OneGang(Played):
         super()._carry_out(action)
 
     def gang(self) -> dict[tuple[str, int], dict[str, Any]]:
-        """Pods by task and index."""
         found: dict[tuple[str, int], dict[str, Any]] = {}
         for pod in self.pods.values():
             labels, spec = pod["metadata"]["labels"], pod["spec"]

@@ -25,7 +25,6 @@ LABELS = {"gpu": "a100", "zone": "b", "memory": "80", "empty": "", "odd": "1_0",
 
 
 def taint_object(text: str) -> dict[str, str]:
-    """A taint that is written as kubectl takes it."""
     name, effect = text.split(":")
     key, _, value = name.partition("=")
     return {"key": key, "effect": effect} | ({"value": value} if value else {})
@@ -39,7 +38,6 @@ def node(*taints: str, labels: dict[str, str] = LABELS, cordoned: bool = False) 
 
 
 def spec_of(spec: dict[str, Any]) -> dict[str, Any]:
-    """The spec of a row, in which `terms` are those of its node affinity."""
     found = {name: value for name, value in spec.items() if name != "terms"}
     asked = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": spec.get("terms")}}}
     return found | ({"affinity": asked} if "terms" in spec else {})

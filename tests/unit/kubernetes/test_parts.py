@@ -7,7 +7,6 @@ import io
 import json
 import logging
 import os
-import queue
 import random
 import re
 import socket
@@ -47,19 +46,16 @@ from oasis.kubernetes.cluster.nodes import (
 from oasis.kubernetes.cluster.pods import Report, claimed, reported
 from oasis.kubernetes.control import controller as loop
 from oasis.kubernetes.control.checkpoint import PART, Checkpoint
-from oasis.kubernetes.control.controller import SETTLE, Controller
+from oasis.kubernetes.control.controller import Controller
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.settings import ControllerSettings, JsonFormatter
-from oasis.kubernetes.control.statuses import StatusWriter
-from oasis.kubernetes.objects.conditions import decision_message
 from oasis.kubernetes.objects.existing import EXISTING
 from oasis.kubernetes.objects.manifests import own, shared
 from oasis.kubernetes.objects.node_affinity import NodeRules
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES, requests_of
-from oasis.model.decision import Decision
 from oasis.model.errors import InputError, InstanceError
 from tests.unit.kubernetes.fake_api import FakeConnection, controller, status_writer, store, writer
-from tests.unit.kubernetes.played import CLOCK, foreign, node
+from tests.unit.kubernetes.played import foreign, node
 
 # -- checkpoints, leases, stores, statuses ---------------------------------------------------------
 
@@ -147,16 +143,6 @@ def test_the_list_of_one_namespace_says_nothing_of_another() -> None:
     assert store.items() == []
 
 
-def test_statuses_tell_news_once() -> None:
-    job = StatusWriter({"metadata": {"name": "j", "namespace": "d", "generation": 2}}, CLOCK)
-    job.rejected("payoff not positive: too dear", None, None, 0.0)
-    job.rejected("payoff not positive: too dear", None, None, 9.0)
-    assert [(kind, reason) for kind, reason, _, _ in job.news] == [("Warning", "PayoffNonPositive")]
-    assert job.body()["status"]["phase"] == "Rejected"
-    assert job.body()["status"]["observedGeneration"] == 2
-    assert "no utility" in decision_message(Decision("j", False, reason="no room"), "no room", None)
-
-
 def test_nodes_become_machines_with_what_others_leave() -> None:
     roles = {"w10": "worker", "w9": "worker", "x": None, "p": "ps", "b": "both"}
     nodes = {name: node(name, role, 4) for name, role in roles.items()}
@@ -191,9 +177,6 @@ def test_errors_of_the_server_are_read_as_status_or_as_text() -> None:
     assert str(found) == "GET /x: 409 Conflict: m"
 
 
-# -- writing -------------------------------------------------------------------------------------
-
-
 def test_a_write_that_cannot_be_made_is_the_error_of_its_job_alone() -> None:
     connection, body = FakeConnection(), {"metadata": {"name": "p", "namespace": "ns", "uid": "u"}}
     pod = connection.request("POST", PODS.path("ns"), body=body)
@@ -203,31 +186,6 @@ def test_a_write_that_cannot_be_made_is_the_error_of_its_job_alone() -> None:
     clerk.close()
     assert isinstance(failures["odd"], KeyError)
     assert failures.keys() == {"odd"}
-
-
-NOW = 100.0
-
-
-@pytest.mark.parametrize(
-    ("busy", "until", "expected"),
-    [
-        (0.25, NOW + 60.0, 0.25),
-        (0.25, NOW + 0.125, 0.125),
-        (0.25, NOW - 1.0, SETTLE),
-        (0.0, NOW + 60.0, SETTLE),
-    ],
-)
-def test_the_wait_is_that_of_a_turn_or_ends_at_the_boundary(
-    monkeypatch: pytest.MonkeyPatch, busy: float, until: float, expected: float
-) -> None:
-    slept: list[float] = []
-    monkeypatch.setattr(time, "sleep", slept.append)
-    news: queue.Queue[tuple[str, int]] = queue.Queue()
-    news.put(("pods", 1))
-    news.put(("pods", 2))
-    controller: Any = SimpleNamespace(_news=news, _now=lambda: NOW, _busy=busy)
-    assert Controller._gather(controller, until) == [("pods", 1), ("pods", 2)]
-    assert slept == [expected]
 
 
 def test_a_line_of_json_has_what_was_given_an_error_and_nothing_else() -> None:
@@ -289,7 +247,6 @@ def ask(port: int, path: str, host: str = "127.0.0.1") -> tuple[int, str]:
 
 @pytest.fixture
 def probed() -> Iterator[tuple[Controller, int]]:
-    """A controller that was not started, and the port of its probes."""
     one = controller()
     server = Metrics().serve(0, {"/healthz": one.stuck, "/readyz": one.unready})
     yield one, server.server_port
@@ -344,9 +301,6 @@ def test_the_dashboard_asks_for_what_is_exported_and_shows_all_of_it() -> None:
     # Sizes that only say something where something else is wrong.
     hidden = {"oasis_checkpoint_bytes", "oasis_slot"}
     assert {each.name for each in families if each.name not in text} == hidden
-
-
-# -- rights in some namespaces alone ---------------------------------------------------------------
 
 
 def test_jobs_of_every_kind_may_be_switched_and_their_status_is_protected() -> None:
@@ -467,7 +421,6 @@ def test_each_kind_knows_what_is_kept_of_it_and_lists_it_so() -> None:
 
 @pytest.fixture
 def sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """The requests of a pod of the name p."""
     for name, content in (("namespace", "ns\n"), ("token", "t0\n")):
         (tmp_path / name).write_text(content)
     found: list[Any] = []

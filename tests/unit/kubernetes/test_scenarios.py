@@ -65,7 +65,7 @@ def node_of(name: str, gpus: int, *marks: str) -> dict[str, Any]:
 
 
 class Scenario(Played):
-    """One of them; each step is the method of its name."""
+    """One of them; each step is a method by its name, or one of `WORDS`."""
 
     def __init__(self, name: str, given: dict[str, Any], log: pytest.LogCaptureFixture) -> None:
         self.log = log
@@ -73,6 +73,7 @@ class Scenario(Played):
         self.refused: dict[str, dict[str, Any]] = {}  # by name of the job, or "any"
         self.marked: dict[str, str] = {}  # uids of pods by name
         self.strays: list[str] = []  # Jobs of which a pod runs on a node that nobody planned
+        self.absent: list[str] = []  # Jobs whose controller makes no pods
         self.isolated: set[str] = set()  # jobs that others could not reach when they began
         self.bad: list[str] = []  # names of jobs with which the policy fails
         self.is_broken = False  # whether the policy fails, whatever jobs there are
@@ -91,8 +92,14 @@ class Scenario(Played):
         super().__init__(failing(made, self.has_bad) if fails else made, **settings)
         self.opens = lambda pod: self.has_isolation(job_of(pod))
         if "nodes" in given:
-            self.change(given["nodes"])
+            self.do_nodes(given["nodes"])
             self.restart()
+
+    def do(self, word: str, value: Any) -> None:
+        if word in WORDS:
+            WORDS[word](self, value)
+        else:
+            getattr(self, f"do_{word.replace(' ', '_')}")(value)
 
     def has_isolation(self, uid: str) -> bool:
         """Note whether others cannot reach the pods of a job that begins now."""
@@ -118,6 +125,8 @@ class Scenario(Played):
         return str(rule["says"]) if labels.get(names.TASK) == rule.get("task") else None
 
     def _follow_batch(self, uid: str) -> None:
+        if uid in self.absent:
+            return
         super()._follow_batch(uid)
         if uid in self.strays and not self.batch[uid]["spec"]["suspend"]:
             pod = next(pod for pod in self.pods.values() if owner_of(pod) == uid)
@@ -137,7 +146,7 @@ class Scenario(Played):
             self.events[uid] += len(status.news)
             status.news.clear()
 
-    def begin_slowly(self, _: None) -> None:
+    def do_begin_slowly(self, _: None) -> None:
         """Begin a slot whose plan takes until the policy is to `decide`."""
         for event in (self.is_asked, self.may_go, self.ended):
             event.clear()
@@ -145,13 +154,13 @@ class Scenario(Played):
         assert not self.is_planned()
         assert self.is_asked.wait(LONG)
 
-    def decide(self, _: None) -> None:
+    def do_decide(self, _: None) -> None:
         self.may_go.set()
         assert self.ended.wait(LONG)
         assert self.is_planned()
         self.settle()
 
-    def begin_at_once(self, _: None) -> None:
+    def do_begin_at_once(self, _: None) -> None:
         self.slot += 1
         assert self.is_planned()
         self.settle()
@@ -159,15 +168,15 @@ class Scenario(Played):
     def is_planned(self) -> bool:
         return self.reconciler.plan_if_due(self.now(), self.seen, 0.0, self.ended.set)
 
-    def start_again(self, word: str | dict[str, Any]) -> None:
+    def do_maybe(self, word: str | dict[str, Any]) -> None:
         """What `maybe` happens: it is a step of its own, by its word if nothing is to be said."""
         ((name, value),) = {word: None}.items() if isinstance(word, str) else word.items()
-        WORDS[name](self, value)
+        self.do(name, value)
 
     def name_of(self, uid: str) -> str:
         return next((name for name, found in self.uids.items() if found == uid), "")
 
-    def submit_all(self, jobs: dict[str, Any]) -> None:
+    def do_submit(self, jobs: dict[str, Any]) -> None:
         for name, asked in jobs.items():
             given = dict(asked)
             counts = {
@@ -180,7 +189,7 @@ class Scenario(Played):
             made["spec"] = merged(merged(made["spec"], template), given)
             self.uids[name] = self.submit(made)
 
-    def submit_batch_jobs(self, jobs: dict[str, Any]) -> None:
+    def do_batch(self, jobs: dict[str, Any]) -> None:
         """Jobs of the cluster, suspended, and JobSets: those that say no number of workers."""
         # `notes` are annotations by their names in `names`.
         for uid, given in jobs.items():
@@ -206,14 +215,14 @@ class Scenario(Played):
             if "suspend" in change.get("spec", {}):
                 self._follow_batch(uid)
 
-    def edit_all(self, jobs: dict[str, Any]) -> None:
+    def do_edit(self, jobs: dict[str, Any]) -> None:
         for name, change in jobs.items():
             self.edit(self.uids[name], **merged(self.jobs[self.uids[name]]["spec"], change))
 
-    def change(self, nodes: dict[str, Any]) -> None:
+    def do_nodes(self, nodes: dict[str, Any]) -> None:
         self.nodes = [node_of(name, *marks) for name, marks in nodes.items()]
 
-    def declare(self, windows: list[dict[str, Any]]) -> None:
+    def do_windows(self, windows: list[dict[str, Any]]) -> None:
         """All capacity windows, in slots; one that was there is changed."""
         before = {each["metadata"]["name"] for each in self.windows}
         self.windows = [
@@ -222,12 +231,12 @@ class Scenario(Played):
         for made in self.windows:
             made["metadata"]["generation"] = 1 + (made["metadata"]["name"] in before)
 
-    def closes(self, closed: list[str]) -> None:
+    def do_closed(self, closed: list[str]) -> None:
         """No pod of these jobs, or on these nodes, runs from now on."""
         self.opens = lambda pod: self.name_of(job_of(pod)) not in closed
         self.binds = lambda pod, host: host not in closed
 
-    def change_pods(self, given: dict[str, Any]) -> None:
+    def do_pods(self, given: dict[str, Any]) -> None:
         """Pods of a job end, fail or report: its chief, the others, all, or one."""
         # That has a number, or a host name.
         uid, which = self.uids[given["of"]], given.get("which", "all")
@@ -250,49 +259,51 @@ class Scenario(Played):
         (first, *_) = self.reconciler._wanted(self.reconciler.driver.by_uid[uid], {})
         return self.pods[first.name]
 
-    def take_room(self, gpus: dict[str, int]) -> None:
+    def do_others(self, gpus: dict[str, int]) -> None:
         """Pods of others ask for these GPUs of each node, and no others do."""
         self.pods = {name: pod for name, pod in self.pods.items() if job_of(pod) != "None"}
         for at_node, count in gpus.items():
             name = f"others-{at_node}"
             self.pods[name] = foreign(name, at_node, gpu=str(count))
 
-    def copy(self, meta: dict[str, Any]) -> None:
+    def do_copy(self, meta: dict[str, Any]) -> None:
         """A pod of others on n0, of three GPUs, has these marks of ours."""
         self.pods["copy"] = merged(foreign("copy", "n0", gpu="3"), {"metadata": meta})
 
-    def expose(self, given: dict[str, str]) -> None:
-        """A Service that another owner has."""
+    def do_service(self, given: dict[str, str]) -> None:
         meta = {"name": given["name"], "namespace": "ns", "labels": {names.JOB_UID: given["of"]}}
         meta["ownerReferences"] = [{"uid": given["of"]}]
         self.services.append({"metadata": meta, "spec": {}})
 
-    def orphan(self, name: str) -> None:
-        """A job goes, and its pods stay."""
+    def do_orphan(self, name: str) -> None:
         uid = self.uids[name]
         del self.jobs[uid]
         for pod in self.pods.values():
             if job_of(pod) == uid:
                 del pod["metadata"]["ownerReferences"]
 
-    def stick(self, name: str) -> None:
-        """One pod of a job is deleted, and does not go."""
+    def do_stuck(self, name: str) -> None:
         (first, *_) = sorted(n for n, pod in self.pods.items() if job_of(pod) == self.uids[name])
         self.stuck = {first}
         self._carry_out(Delete(self.uids[name], self.pods[first], "Ended"))
 
-    def let_in_one_a_node(self, _: None) -> None:
+    def do_one_a_node(self, _: None) -> None:
         self.binds = lambda _, host: all(
             pod["spec"].get("nodeName") != host for pod in self.pods.values()
         )
 
-    def mark(self, _: None) -> None:
+    def do_absent(self, jobs: list[str]) -> None:
+        self.absent = jobs
+        for uid in self.batch:  # its controller is back
+            self._follow_batch(uid)
+
+    def do_mark(self, _: None) -> None:
         self.marked = {name: pod["metadata"]["uid"] for name, pod in self.pods.items()}
 
-    def lose_pods(self, _: None) -> None:
+    def do_lose(self, _: None) -> None:
         self.pods = {}
 
-    def expect(self, found: dict[str, Any]) -> None:
+    def do_expect(self, found: dict[str, Any]) -> None:
         for name, wanted in found.items():
             for key, value in wanted.items():
                 assert self.holds(name, key, value), (name, key, value, self.about(name))
@@ -301,7 +312,6 @@ class Scenario(Played):
         return self.status(self.uids[name]) if name in self.uids else sorted(self.pods)
 
     def of_all(self, name: str, key: str) -> Any:
-        """What is so of the pods, the log, the metrics, or a window."""
         if name == "log":
             return self.log.text.count(key)
         if name == "metrics":
@@ -319,7 +329,6 @@ class Scenario(Played):
         return {**found, "of those that are stuck": stuck, "policies": policies}[key]
 
     def told_on(self, window: str) -> Any:
-        """The condition of a window, or how often one was written on any."""
         if window == "told":
             return self.told.total()
         (found,) = (each for each in self.windows if each["metadata"]["name"] == window)
@@ -344,6 +353,7 @@ class Scenario(Played):
             "isolated before it began": lambda: uid in self.isolated,
             "workers": lambda: self.workers(uid),
             "ran": lambda: self.most.get(name, 0) > 0,
+            "most": lambda: self.most[name],
             "tried": lambda: self.tried[uid],
             "done": lambda: round(self.reconciler.done[uid], 6),
             "told": lambda: self.reconciler.driver.by_uid[uid].done,
@@ -385,8 +395,6 @@ class Scenario(Played):
 
 
 class Beside(Queued, Scenario):
-    """A scenario beside Kueue."""
-
     def patch(self, objects: dict[str, Any]) -> None:
         for change in objects.values():
             notes = {getattr(names, key): text for key, text in change.pop("notes", {}).items()}
@@ -395,16 +403,16 @@ class Beside(Queued, Scenario):
         super().patch(objects)
         self.kueue()
 
-    def queue_all(self, jobs: dict[str, Any]) -> None:
+    def do_queue(self, jobs: dict[str, Any]) -> None:
         self.uids |= {name: name for name in jobs}
         for name, given in jobs.items():
             self.queue_job(name, **given)
 
-    def change_works(self, works: dict[str, Any]) -> None:
+    def do_workload(self, works: dict[str, Any]) -> None:
         for name, change in works.items():
             self.change_work(name, dict(change))
 
-    def change_quota(self, change: dict[str, Any]) -> None:
+    def do_kueue(self, change: dict[str, Any]) -> None:
         self.quota |= change
         self.kueue()
 
@@ -417,7 +425,6 @@ class Beside(Queued, Scenario):
 
 
 def says(found: tuple[str, str, str] | None, wanted: str | None) -> bool:
-    """Whether a condition is as a scenario says it."""
     if found is None or wanted is None:
         return found is wanted
     begin, *others = re.sub(r"@(-?\d+)", lambda k: at(float(k[1])), wanted).split(" .. ")
@@ -428,48 +435,26 @@ def says(found: tuple[str, str, str] | None, wanted: str | None) -> bool:
 
 
 WORDS = {
-    "submit": Scenario.submit_all,
-    "edit": Scenario.edit_all,
-    "nodes": Scenario.change,
-    "closed": Scenario.closes,
-    "orphan": Scenario.orphan,
-    "copy": Scenario.copy,
-    "stuck": Scenario.stick,
-    "one a node": Scenario.let_in_one_a_node,
-    "mark": Scenario.mark,
-    "pods": Scenario.change_pods,
-    "others": Scenario.take_room,
-    "batch": Scenario.submit_batch_jobs,
     "patch": lambda made, objects: made.patch(deepcopy(objects)),
     "succeed": lambda made, name: made.succeed(made.uids[name]),
     "fails with": lambda made, jobs: setattr(made, "bad", jobs),
     "policy fails": lambda made, fails: setattr(made, "is_broken", fails),
+    "note": lambda made, name: made.note(made.uids[name]),
     "settle": lambda made, _: made.settle(),
-    "lose": Scenario.lose_pods,
     "strays": lambda made, jobs: setattr(made, "strays", jobs),
-    "maybe": Scenario.start_again,
     "plan": lambda made, _: made.plan(),
     "begin": lambda made, _: made.begin_slot(),
     "clock is set by": lambda made, seconds: setattr(made, "ahead", made.ahead + seconds),
     "skip": lambda made, slots: setattr(made, "slot", made.slot + slots),
-    "expect": Scenario.expect,
     "run": Scenario.run,
     "at": Scenario.begin_early,
     "claim": lambda made, _: made.claim(),
     "time": lambda made, part: setattr(made, "late", part * SLOT),
     "restart": lambda made, _: made.restart(),
     "refuse": lambda made, rules: setattr(made, "refused", rules or {}),
-    "service": Scenario.expose,
     "classes": lambda made, found: setattr(made, "classes", found),
-    "windows": Scenario.declare,
     "delete": lambda made, name: made.delete(made.uids[name]),
     "policy": lambda made, name: setattr(made, "policy", policy(name)),
-    "queue": Beside.queue_all,
-    "workload": Beside.change_works,
-    "kueue": Beside.change_quota,
-    "begin slowly": Scenario.begin_slowly,
-    "begin at once": Scenario.begin_at_once,
-    "decide": Scenario.decide,
     "finish": lambda made, name: made.change_work(
         name, {"conditions": [("Finished", True, "Succeeded")]}
     ),
@@ -482,7 +467,7 @@ def play(name: str, given: dict[str, Any], log: Any, *, restarts: bool) -> Scena
     for step in given["steps"]:
         ((word, value),) = step.items()
         if word != "maybe" or restarts:
-            WORDS[word](made, value)
+            made.do(word, value)
     return made
 
 
