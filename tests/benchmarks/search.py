@@ -7,7 +7,6 @@ Each section takes a minute or so; without arguments all of them run. Tables are
 from __future__ import annotations
 
 import argparse
-import csv
 import platform
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -23,6 +22,7 @@ from oasis.online.dp import best_split
 from oasis.solvers import highs
 from tests.benchmarks import milp, streams
 from tests.benchmarks.replay import assert_equal, fastest, one_pass, replay
+from tests.benchmarks.table import write
 from tests.benchmarks.textbook import Textbook, TunedTextbook, compile_all, tuned_split
 from tests.oracle.test_split import arbitrary_row, fits, runs, stepped_row
 
@@ -48,8 +48,7 @@ def show(table: Table, directory: Path | None) -> None:
     sys.stdout.write("\n".join(lines) + "\n")
     sys.stdout.flush()
     if directory is not None:
-        with (directory / f"{name}.csv").open("w", encoding="utf-8", newline="") as stream:
-            csv.writer(stream, lineterminator="\n").writerows([header, *texts])
+        write(directory / f"{name}.csv", [header, *texts])
 
 
 def both(values: FloatArray) -> str:
