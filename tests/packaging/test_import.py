@@ -99,18 +99,6 @@ def test_rooms_are_imported_when_they_are_named() -> None:
         _ = oasis.simulated
 
 
-def test_everything_public_is_there_and_documented() -> None:
-    import oasis
-
-    assert len(set(oasis.__all__)) == len(oasis.__all__)
-    undocumented = [
-        name
-        for name in oasis.__all__
-        if callable(found := getattr(oasis, name)) and not found.__doc__
-    ]
-    assert undocumented == []
-
-
 def test_every_public_name_is_in_the_documentation() -> None:
     import oasis
 
