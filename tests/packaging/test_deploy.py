@@ -132,14 +132,6 @@ def test_one_command_builds_the_image_and_pushes_it(engine: str, tmp_path: Path)
     assert nameless.stderr.startswith("make: expected IMAGE=registry/name:tag\n")
 
 
-@pytest.mark.parametrize("name", ["job.yaml", "existing.yaml"])
-def test_every_document_is_an_object(name: str) -> None:
-    documents = list(yaml.safe_load_all((DEPLOY / name).read_text(encoding="utf-8")))
-    assert documents
-    for document in documents:
-        assert {"apiVersion", "kind", "metadata"} <= document.keys()
-
-
 def test_the_example_of_an_existing_kind_makes_sense() -> None:
     (found,) = yaml.safe_load_all((DEPLOY / "existing.yaml").read_text(encoding="utf-8"))
     found["metadata"] |= {"namespace": "default", "uid": "u"}

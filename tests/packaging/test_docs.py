@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
 
 import pytest
+
+from tests.packaging.commands import shell
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -47,14 +48,9 @@ def test_readme_transcript_is_real_output() -> None:
     (transcript,) = [block for block in blocks(README, "console") if "oasis ratio" in block]
     command, _, printed = transcript.partition("\n")
     arguments = command.removeprefix("$ oasis ").split()
-    done = subprocess.run(
-        [sys.executable, "-m", "experiments.cli", *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    found = "\n".join(line.rstrip() for line in done.stdout.splitlines()) + "\n"
+    code, out, _ = shell(*arguments)
+    assert code == 0
+    found = "\n".join(line.rstrip() for line in out.splitlines()) + "\n"
     assert MEASURED.sub("", found) == MEASURED.sub("", printed)
 
 
@@ -107,8 +103,7 @@ def test_documented_command_makes_the_shipped_example(tmp_path: Path) -> None:
     page = (DOCS / "getting-started.md").read_text(encoding="utf-8")
     (command,) = re.findall(r"^oasis (generate .*) -o mine.json$", page, re.MULTILINE)
     made = tmp_path / "mine.json"
-    arguments = [*command.split(), "-o", str(made)]
-    subprocess.run([sys.executable, "-m", "experiments.cli", *arguments], cwd=ROOT, check=True)
+    assert shell(*command.split(), "-o", made)[0] == 0
     assert made.read_bytes() == (DOCS / "examples" / "congested.json").read_bytes()
 
 

@@ -15,7 +15,7 @@ import pytest
 
 import oasis
 from tests.builders import exit_code
-from tests.packaging.commands import ROOT, Result, shell
+from tests.packaging.commands import ROOT, Result, python, shell
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 
@@ -247,8 +247,7 @@ def test_another_program_keeps_its_own_ctrl_c() -> None:
         "assert signal.getsignal(signal.SIGINT) is signal.default_int_handler\n"
         "assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL\n"
     )
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    assert subprocess.run([sys.executable, "-c", program], env=env, check=False).returncode == 0
+    assert python("-c", program) == (0, "", "")
 
 
 # Signals itself when the policy named first begins.
