@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from experiments.report.sections import commands_of
 from tests.packaging.commands import EXAMPLE, Oasis, assert_refused, shell
 
 HERE = Path(__file__).parent
@@ -86,41 +87,10 @@ def test_a_module_that_cannot_be_imported_has_its_traceback_with_verbose(
     assert "Traceback (most recent call last):" in run(*words, "--verbose")[2]
 
 
-def test_an_option_that_the_constructor_refuses_is_named(run: Oasis, write: Any) -> None:
-    write(
-        "import oasis\n"
-        + CLASS
-        + "    def __init__(self, most=3, rate=0.5):\n        self.most = most\n"
-        "        if most < 1:\n"
-        "            raise oasis.InputError('most', 'expected > 0', most)\n"
-        "        if rate > 9:\n            raise ValueError('rate: too large')\n"
-    )
-    words = ("run", "instance.json", "--policy", "mine.py:P", "--set")
-    assert_refused(run(*words, "mine.py:P.most=0"), "--set mine.py:P.most: expected > 0, got 0")
-    own = f"mine.py:{LINE + 7}: ValueError: rate: too large in its constructor"
-    assert_refused(run(*words, "mine.py:P.rate=10"), own)
-    assert_refused(run(*words, "mine.py:P.mots=0"), "no such option; mine.py:P has most, rate")
-    assert_refused(run(*words, "mine.py:P.rate=x"), "mine.py:P.rate: expected a finite number")
-    code, out, _ = run(*words, "mine.py:P.most=2", "--json")
-    assert (code, json.loads(out)["parameters"]) == (0, {"most": 2, "rate": 0.5})
-
-
 def test_ctrl_c_in_a_policy_is_one_line(run: Oasis, write: Any) -> None:
     write(BODY + "        raise KeyboardInterrupt\n")
     found = run("run", "instance.json", "--policy", "mine.py:P")
     assert found == (130, "", "oasis: interrupted\n")
-
-
-def test_a_policy_that_never_starts_a_job_ends(run: Oasis, write: Any) -> None:
-    for words in (
-        ("run", "instance.json", "--policy"),
-        ("replay", "trace.csv", "--format", "plain", "--policies"),
-    ):
-        code, out, err = run(*words, "mine.py:Idle", "--json")
-        assert (code, err) == (0, "")
-        document = json.loads(out)
-        found = document.get("simulation") or document["policies"]["mine.py:Idle"]
-        assert found["finished"] == 0
 
 
 def test_a_policy_that_would_be_called_for_ever_is_ended(
@@ -236,37 +206,6 @@ def test_what_is_not_recorded_shows_in_the_result(
     assert not Path("again.json").exists()
 
 
-@pytest.mark.parametrize("base", ["Densest", "Plainly"])
-def test_an_option_without_a_limit_is_recorded_read_again_and_set(
-    run: Oasis, write: Any, base: str
-) -> None:
-    """``most=inf`` is how one writes "no limit"; JSON has no such number."""
-    write(
-        "class Plainly(Densest):\n    parameters = {}\n\n"
-        f"class P({base}):\n    def __init__(self, most=float('inf')):\n"
-        "        super().__init__(int(min(most, 100)))\n"
-    )
-    found = made(run, "run", "instance.json", "--policy", "mine.py:P")
-    assert found["parameters"] == {"most": "inf"}
-    assert run("run", "--from", "result.json")[0] == 0
-    found = made(run, "run", "instance.json", "--policy", "mine.py:P", "--set", "mine.py:P.most=2")
-    assert found["parameters"] == {"most": 2.0}
-    assert run("run", "--from", "result.json")[0] == 0
-    found = made(run, "compare", "instance.json", "--policies", "mine.py:P,fifo")
-    assert found["policies"]["mine.py:P"]["parameters"] == {"most": "inf"}
-    wrong = ("run", "instance.json", "--policy", "mine.py:P", "--set", "mine.py:P.most=many")
-    assert_refused(run(*wrong), "mine.py:P.most: expected a finite number, got 'many'")
-
-
-def test_a_class_without_a_docstring_is_not_described_as_its_base_class(
-    run: Oasis, write: Any
-) -> None:
-    code, out, _ = run("policies", "mine.py:Densest")
-    assert code == 0
-    assert "not documented" in out
-    assert "\n    .\n" not in out
-
-
 def test_a_result_that_was_changed_by_hand_is_refused(run: Oasis, write: Any) -> None:
     def again() -> Any:
         Path("result.json").write_text(json.dumps(found), encoding="utf-8")
@@ -291,29 +230,15 @@ def test_measured_times_in_a_report_do_not_count(run: Oasis, write: Any) -> None
 @pytest.mark.parametrize(
     "words",
     [
-        ("compare", "instance.json", "--policies", "fifo,mine.py:Silent"),
-        (
-            "replay",
-            "trace.csv",
-            "--format",
-            "plain",
-            "--max-jobs",
-            "1",
-            "--policies",
-            "fifo,mine.py:Silent",
-        ),
-        ("ratio", "instance.json", "--policy", "mine.py:Silent", "--method", "colgen"),
-        ("run", "instance.json", "--policy", "mine.py:Silent"),
+        "compare instance.json --policies fifo,mine.py:Silent",
+        "replay trace.csv --format plain --max-jobs 1 --policies fifo,mine.py:Silent",
+        "ratio instance.json --policy mine.py:Silent --method colgen --work-limit 0.1",
+        "run instance.json --policy mine.py:Silent",
     ],
 )
-def test_the_command_of_a_report_gives_the_same_result(
-    run: Oasis, write: Any, words: tuple[str, ...]
-) -> None:
-    from experiments.report.sections import commands_of
-
-    words = (*words, "--set", "mine.py:Silent.most=2")
-    words += ("--work-limit", "0.1") if words[0] == "ratio" else ()
-    assert run(*words, "-o", "result.json")[0] in (0, 3)
+def test_the_command_of_a_report_gives_the_same_result(run: Oasis, write: Any, words: str) -> None:
+    given = (*words.split(), "--set", "mine.py:Silent.most=2")
+    assert run(*given, "-o", "result.json")[0] in (0, 3)
     first = json.loads(Path("result.json").read_text(encoding="utf-8"))
     for line in commands_of("result.json", first):
         assert "taught" not in line
@@ -338,15 +263,6 @@ def test_a_cluster_takes_it(write: Any) -> None:
 
     made = cluster_policy("mine.py:Densest", {"most": 3}, lookahead=10)()
     assert (made.name, made.parameters) == ("Densest", {"most": 3})
-
-
-def test_it_runs_on_elastic_jobs_with_its_options_in_the_result(run: Oasis, write: Any) -> None:
-    Path("elastic.json").write_bytes(EXAMPLE.with_name("elastic.json").read_bytes())
-    words = ("elastic.json", "--policies", "mine.py:Silent", "--set", "mine.py:Silent.most=1")
-    for command in ("compare", "replay"):
-        row = json.loads(run(command, *words, "--json")[1])["policies"]["mine.py:Silent"]
-        assert row["parameters"] == {"taught": "by hand", "most": 1}
-        assert (row["policy_options"], len(row["policy_files"])) == (["most"], 1)
 
 
 # --- sweeps -------------------------------------------------------------------------------------
