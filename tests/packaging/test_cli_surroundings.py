@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 import oasis
-from experiments.cli.main import main
 from oasis.__main__ import main as from_anywhere
 from tests.packaging.commands import BLOCK, EXAMPLE, JOB, ROOT, SWEEP, assert_refused, python, shell
 
@@ -64,19 +63,6 @@ def test_reader_that_leaves_early_is_no_error(small: Path, words: str) -> None:
         process.stdout.close()
         assert process.stderr.read() == ""
     assert process.returncode == 0
-
-
-def test_ctrl_c_is_one_line_and_a_code_of_its_own(
-    small: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    def interrupted(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("experiments.cli.commands.compare.compare", interrupted)
-    with pytest.raises(SystemExit) as exit_info:
-        main(["compare", str(small), "--policies", "oasis"])
-    assert exit_info.value.code == 130
-    assert capfd.readouterr() == ("", "oasis: interrupted\n")
 
 
 # --- whatever lies in the working directory -----------------------------------------------------

@@ -99,14 +99,6 @@ def test_no_page_shows_a_prompt_in_a_block_that_is_copied_whole() -> None:
             assert not re.search(r"^[$>] ", block, re.MULTILINE), page.name
 
 
-def test_documented_command_makes_the_shipped_example(tmp_path: Path) -> None:
-    page = (DOCS / "getting-started.md").read_text(encoding="utf-8")
-    (command,) = re.findall(r"^oasis (generate .*) -o mine.json$", page, re.MULTILINE)
-    made = tmp_path / "mine.json"
-    assert shell(*command.split(), "-o", made)[0] == 0
-    assert made.read_bytes() == (DOCS / "examples" / "congested.json").read_bytes()
-
-
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_between_pages_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\((?!https://)([^)\s]+)\)", page.read_text(encoding="utf-8")):
