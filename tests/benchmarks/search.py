@@ -7,7 +7,6 @@ Each section takes a minute or so; without arguments all of them run. Tables are
 from __future__ import annotations
 
 import argparse
-import csv
 import platform
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -23,6 +22,7 @@ from oasis.online.dp import best_split
 from oasis.solvers import highs
 from tests.benchmarks import milp, streams
 from tests.benchmarks.replay import assert_equal, fastest, one_pass, replay
+from tests.benchmarks.table import write
 from tests.benchmarks.textbook import Textbook, TunedTextbook, compile_all, tuned_split
 from tests.unit.online.test_split import arbitrary_row, fits, runs, stepped_row
 
@@ -48,8 +48,7 @@ def show(table: Table, directory: Path | None) -> None:
     sys.stdout.write("\n".join(lines) + "\n")
     sys.stdout.flush()
     if directory is not None:
-        with (directory / f"{name}.csv").open("w", encoding="utf-8", newline="") as stream:
-            csv.writer(stream, lineterminator="\n").writerows([header, *texts])
+        write(directory / f"{name}.csv", [header, *texts])
 
 
 def both(values: FloatArray) -> str:
@@ -93,14 +92,21 @@ def side_by_side() -> Iterator[Table]:
     yield "ratios", ("stream", *kinds), compared
 
 
+def own_times(kind: str, horizon: int, servers: int, jobs: int, seeds: int) -> tuple[object, ...]:
+    """Label of a stream, its decisions, and the times of quotes and of commits."""
+    made = [streams.STREAMS[kind](horizon, servers, jobs, seed) for seed in range(seeds)]
+    runs = [replay(instance, rivals=()) for instance in made]
+    quote, commit = (np.concatenate([run.of(side) for run in runs]) for side in ("quote", "commit"))
+    return LABELS[kind], len(quote), quote, commit
+
+
 def large_cluster() -> Iterator[Table]:
     """T = 1000, H = K = 1000 against one pass over the residual tensors."""
     rows: list[Sequence[object]] = []
     for kind, jobs in (("calibrated", 60), ("long", 40)):
-        instance = streams.STREAMS[kind](1000, 1000, jobs, 0)
-        run, once = replay(instance, rivals=()), one_pass(instance)
-        quote, commit = run.of("quote"), run.of("commit")
-        rows.append((LABELS[kind], len(quote), both(quote), both(commit), once))
+        label, count, quote, commit = own_times(kind, 1000, 1000, jobs, 1)
+        once = one_pass(streams.STREAMS[kind](1000, 1000, jobs, 0))
+        rows.append((label, count, both(quote), both(commit), once))
     yield "large", ("stream", "jobs", "quote", "commit", "one pass"), rows
 
 
@@ -108,10 +114,8 @@ def footnote() -> Iterator[Table]:
     """100 slots and 80 servers, the size for which the paper reports less than a second."""
     rows: list[Sequence[object]] = []
     for kind, jobs in (("calibrated", 100), ("calibrated", 400), ("long", 100)):
-        runs = [replay(streams.STREAMS[kind](100, 40, jobs, s), rivals=()) for s in (0, 1, 2)]
-        quote, commit = (np.concatenate([r.of(side) for r in runs]) for side in ("quote", "commit"))
-        label = f"{LABELS[kind]}, {jobs} jobs"
-        rows.append((label, len(quote), both(quote), both(quote + commit)))
+        label, count, quote, commit = own_times(kind, 100, 40, jobs, 3)
+        rows.append((f"{label}, {jobs} jobs", count, both(quote), both(quote + commit)))
     yield "small", ("stream", "decisions", "quote", "submit"), rows
 
 

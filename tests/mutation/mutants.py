@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cache
+from pathlib import Path
 
 from cosmic_ray.ast import ast_nodes, get_ast
 from cosmic_ray.ast.ast_query import ASTQuery
@@ -14,58 +16,8 @@ from cosmic_ray.mutating import mutate_code
 from cosmic_ray.operators.operator import Operator
 from cosmic_ray.plugins import get_operator
 
-# Cosmic Ray replaces each binary operator by all others.  Most of these fail at once on arrays of
-# floats and so say nothing of the tests; one or two neighbours for each operator say more.
-BINARY = {
-    "Add": ("Sub",),
-    "Sub": ("Add",),
-    "Mul": ("Div",),
-    "Div": ("Mul",),
-    "FloorDiv": ("Mul",),
-    "Mod": ("FloorDiv",),
-    "Pow": ("Mul",),
-    "BitOr": ("BitAnd",),
-    "BitAnd": ("BitOr",),
-    "LShift": ("RShift",),
-    "RShift": ("LShift",),
-}
-COMPARISONS = {
-    "Lt": ("LtE", "GtE"),
-    "LtE": ("Lt", "Gt"),
-    "Gt": ("GtE", "LtE"),
-    "GtE": ("Gt", "Lt"),
-    "Eq": ("NotEq",),
-    "NotEq": ("Eq",),
-    "Is": ("IsNot",),
-    "IsNot": ("Is",),
-}
-OTHERS = (
-    "AddNot",
-    "ExceptionReplacer",
-    "NumberReplacer",
-    "ReplaceAndWithOr",
-    "ReplaceBreakWithContinue",
-    "ReplaceContinueWithBreak",
-    "ReplaceFalseWithTrue",
-    "ReplaceOrWithAnd",
-    "ReplaceTrueWithFalse",
-    "ReplaceUnaryOperator_Delete_Invert",
-    "ReplaceUnaryOperator_Delete_Not",
-    "ReplaceUnaryOperator_Delete_USub",
-    "ZeroIterationForLoop",
-)
-# Cosmic Ray leaves names and augmented assignments alone.
-OPPOSITES = {
-    "min": "max",
-    "minimum": "maximum",
-    "argmin": "argmax",
-    "floor": "ceil",
-    "any": "all",
-    "+=": "-=",
-    "*=": "/=",
-    "|=": "&=",
-}
-OPPOSITES |= {new: old for old, new in OPPOSITES.items()}
+TABLE = tomllib.loads(Path(__file__).with_name("operators.toml").read_text("utf-8"))
+OPPOSITES = TABLE["opposites"] | {new: old for old, new in TABLE["opposites"].items()}
 
 
 class ReplaceByOpposite(Operator):
@@ -101,11 +53,13 @@ class Mutant:
 @cache
 def operators() -> dict[str, Operator]:
     """Every kind of change, by name."""
-    names = [f"ReplaceBinaryOperator_{old}_{new}" for old in BINARY for new in BINARY[old]]
-    names += [
-        f"ReplaceComparisonOperator_{old}_{new}" for old in COMPARISONS for new in COMPARISONS[old]
+    names = [
+        f"Replace{kind}Operator_{old}_{new}"
+        for kind in ("Binary", "Comparison")
+        for old, others in TABLE[kind.lower()].items()
+        for new in others
     ]
-    chosen = {name: get_operator(f"core/{name}")() for name in (*names, *OTHERS)}
+    chosen = {name: get_operator(f"core/{name}")() for name in (*names, *TABLE["others"]["names"])}
     return chosen | {"ReplaceByOpposite": ReplaceByOpposite()}
 
 

@@ -32,17 +32,12 @@ Result = tuple[int, str, str]
 Oasis = Callable[..., Result]
 
 
-def shell(
-    *arguments: object,
-    code: str = "",
-    folder: Path = ROOT,
-    stdout: Any = subprocess.PIPE,
-    **environment: str,
+def python(
+    *words: object, folder: Path = ROOT, stdout: Any = subprocess.PIPE, **environment: str
 ) -> Result:
-    """Run the command, after `code`, in a process of its own."""
-    start = f"{code}\nfrom experiments.cli.main import main\nmain()"
+    """Run Python in a process of its own."""
     done = subprocess.run(
-        [sys.executable, "-c", start, *map(str, arguments)],
+        [sys.executable, *map(str, words)],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
         stdin=subprocess.DEVNULL,
@@ -52,6 +47,18 @@ def shell(
         check=False,
     )
     return done.returncode, done.stdout, done.stderr
+
+
+def shell(
+    *arguments: object,
+    code: str = "",
+    folder: Path = ROOT,
+    stdout: Any = subprocess.PIPE,
+    **environment: str,
+) -> Result:
+    """Run the command, after `code`, in a process of its own."""
+    start = f"{code}\nfrom experiments.cli.main import main\nmain()"
+    return python("-c", start, *arguments, folder=folder, stdout=stdout, **environment)
 
 
 def assert_refused(result: Result, *mentions: str) -> None:

@@ -28,18 +28,7 @@ TRACE = "id,submitted,duration,gpus\na,0,60,1\nb,10,60,2\n"
 PHILLY = "timestamp,duration,num_gpus,gpu_time,cluster\n2017-10-03 00:00:00,3600,2,7200,vc1\n"
 GRID = 'seeds = [0]\n[[instances]]\npreset = "testbed"\njobs = 3\n[[policies]]\nname = "drf"\n'
 SMALL = ("generate", "--jobs", "2", "--worker-servers", "1", "--ps-servers", "1", "--horizon", "9")
-FIGURE = (
-    "figure",
-    "fig3",
-    "--size",
-    "0.04",
-    "--seeds",
-    "1",
-    "--policies",
-    "drf",
-    "--job-counts",
-    "3",
-)
+FIGURE = ("figure", "fig3", "--size", 0.04, "--seeds", 1, "--policies", "drf", "--job-counts", 3)
 
 RESULTS: dict[str, tuple[object, ...]] = {
     "run": ("run", INSTANCE),
@@ -241,61 +230,41 @@ def test_an_unwritten_file_is_said_even_to_a_reader_who_leaves_early(folder: Pat
     assert (code, err) == (2, "oasis: out.json: File too large\n")
 
 
-def full(path: str) -> Callable[..., None]:
-    """A function that fails like a write to a full disk."""
-
-    def fail(*_: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
-
-    return fail
-
-
-def test_a_sweep_prints_its_means_and_keeps_its_cells(
-    folder: Path, call: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    command = ("sweep", "grid.toml", "-o", "out.parquet", "--processes", "1")
-    with monkeypatch.context() as patch:
-        patch.setattr("experiments.sweep.run.write_table", full("out.parquet"))
-        status, out, err = call(*command)
-    assert status == 2
-    assert out.startswith("Mean over the seeds")
-    assert err.splitlines() == [
-        "could not write out.parquet: 1 cells run, 0 recorded before",
-        "oasis: out.parquet: No space left on device",
-    ]
-    assert not (folder / "out.parquet").exists()
-    again = call(*command)
-    assert again == (0, out, "wrote out.parquet: 0 cells run, 1 recorded before\n")
-
-
 @pytest.mark.parametrize(
-    ("module", "name", "ending"),
+    ("function", "name", "others"),
     [
-        ("sweep.run", "write_table", ".parquet"),
-        ("figures.figure", "write_csv", ".csv"),
-        ("figures.figure", "save", ".svg"),
+        ("sweep.run.write_table", "fig3.parquet", ["fig3.csv", "fig3.svg"]),
+        ("figures.figure.write_csv", "fig3.csv", ["fig3.parquet", "fig3.svg"]),
+        ("figures.figure.save", "fig3.svg", ["fig3.parquet", "fig3.csv"]),
+        ("sweep.run.write_table", "out.parquet", []),
     ],
 )
-def test_a_figure_prints_its_rows_and_writes_what_it_can(
+def test_what_a_full_disk_cannot_take_is_printed_and_the_rest_is_written(
     folder: Path,
     call: Callable[..., Result],
     monkeypatch: pytest.MonkeyPatch,
-    module: str,
+    function: str,
     name: str,
-    ending: str,
+    others: list[str],
 ) -> None:
-    path = f"figures/fig3{ending}"
-    monkeypatch.setattr(f"experiments.{module}.{name}", full(path))
-    status, out, err = call(*FIGURE)
-    assert status == 2
-    assert "drf" in out
-    others = [f"figures/fig3{end}" for end in (".parquet", ".csv", ".svg") if end != ending]
-    assert err.splitlines() == [
-        f"wrote {', '.join(others)}",
-        f"oasis: {path}: No space left on device",
-    ]
-    assert all((folder / other).is_file() for other in others)
+    path = f"figures/{name}" if others else name
+    sweep = ("sweep", "grid.toml", "-o", name, "--processes", "1")
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(f"experiments.{function}", full)
+        status, out, err = call(*(FIGURE if others else sweep))
+    assert (status, "drf" in out) == (2, True)
+    written = f"wrote {', '.join(f'figures/{each}' for each in others)}"
+    kept = f"could not write {name}: 1 cells run, 0 recorded before"
+    said = f"oasis: {path}: No space left on device"
+    assert err.splitlines() == [written if others else kept, said]
+    assert all((folder / "figures" / other).is_file() for other in others)
     assert not (folder / path).exists()
+    if not others:  # its cells are kept
+        assert call(*sweep) == (0, out, f"wrote {name}: 0 cells run, 1 recorded before\n")
 
 
 # --- Ctrl-C ------------------------------------------------------------------------------------

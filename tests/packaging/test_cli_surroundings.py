@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from experiments.cli.main import main
-from tests.packaging.commands import BLOCK, EXAMPLE, JOB, ROOT, SWEEP, assert_refused, shell
+import oasis
+from oasis.__main__ import main as from_anywhere
+from tests.packaging.commands import BLOCK, EXAMPLE, JOB, ROOT, SWEEP, assert_refused, python, shell
 
 
 @pytest.mark.parametrize(
@@ -63,14 +65,60 @@ def test_reader_that_leaves_early_is_no_error(small: Path, words: str) -> None:
     assert process.returncode == 0
 
 
-def test_ctrl_c_is_one_line_and_a_code_of_its_own(
-    small: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    def interrupted(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
+# --- whatever lies in the working directory -----------------------------------------------------
 
-    monkeypatch.setattr("experiments.cli.commands.compare.compare", interrupted)
-    with pytest.raises(SystemExit) as exit_info:
-        main(["compare", str(small), "--policies", "oasis"])
-    assert exit_info.value.code == 130
-    assert capfd.readouterr() == ("", "oasis: interrupted\n")
+
+@pytest.fixture
+def disturbed(tmp_path: Path) -> Path:
+    """A folder with an instance, a grid, and folders called as ours."""
+    for name in ("experiments", "offline", "baselines"):
+        package = tmp_path / name
+        package.mkdir()
+        (package / "__init__.py").write_text("raise RuntimeError('not this one')\n")
+    path = tmp_path / "small.json"
+    oasis.write(oasis.generate("testbed", jobs=3, worker_servers=2, ps_servers=2, seed=1), path)
+    (tmp_path / "grid.toml").write_text(
+        'seeds = [0, 1]\n[[instances]]\nfile = "small.json"\n[[policies]]\nname = ["fifo", "drf"]\n'
+    )
+    return tmp_path
+
+
+def test_the_installed_script_is_not_disturbed_by_folders_called_as_ours(disturbed: Path) -> None:
+    script = disturbed / "bin" / "oasis"
+    script.parent.mkdir()
+    script.write_text("import sys\nfrom oasis.__main__ import main\nsys.exit(main())\n")
+    # an empty entry of PYTHONPATH is the working directory, and comes before the installation
+    for words in (["run", "small.json"], ["sweep", "grid.toml", "--processes", "2"]):
+        found = python(script, *words, folder=disturbed, PYTHONPATH=f"{os.pathsep}{ROOT}")
+        assert (found[0], "not this one" in found[2]) == (0, False), found
+
+
+def test_folders_in_the_working_directory_are_not_taken_for_ours(
+    disturbed: Path, tmp_path: Path
+) -> None:
+    path = disturbed / "small.json"
+    for words in (["run"], ["ratio"], ["compare", "--policies", "fifo,drf"]):
+        command, *options = words
+        found = python("-m", "oasis", command, path, *options, folder=tmp_path)
+        assert (found[0], "not this one" in found[2]) == (0, False), found
+
+
+def test_the_version_alone_loads_no_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = (
+        "import sys\n"
+        "sys.argv = ['oasis', '--version']\n"
+        "from oasis.__main__ import main\n"
+        "try:\n"
+        "    main()\n"
+        "finally:\n"
+        "    heavy = {'typer', 'rich', 'baselines', 'matplotlib', 'pandas', 'scipy', 'jinja2'}\n"
+        "    print(*(heavy & set(sys.modules)))\n"
+    )
+    assert python("-c", program)[1] == f"oasis-scheduler {oasis.__version__}\n\n"
+    monkeypatch.setattr(sys, "argv", ["oasis", "--version"])
+    with pytest.raises(SystemExit) as caught:
+        from_anywhere()
+    assert caught.value.code == 0
+    assert capsys.readouterr().out == f"oasis-scheduler {oasis.__version__}\n"

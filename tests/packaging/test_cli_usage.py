@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.packaging.commands import ELASTIC, EXAMPLE, SWEEP, Oasis, assert_refused, shell
+from tests.packaging.commands import ELASTIC, EXAMPLE, JOB, SWEEP, Oasis, assert_refused, shell
 
 HERE = Path(__file__).parent
 ROWS = (HERE / "usage.txt").read_text(encoding="utf-8").splitlines()
 FILES = tomllib.loads((HERE / "usage_files.toml").read_text(encoding="utf-8"))
-FILES |= {file.name: file.read_text(encoding="utf-8") for file in (ELASTIC, EXAMPLE, SWEEP)}
+FILES |= {file.name: file.read_text(encoding="utf-8") for file in (ELASTIC, EXAMPLE, JOB, SWEEP)}
 
 
 @pytest.mark.parametrize("row", ROWS)
@@ -24,7 +24,8 @@ def test_bad_usage_is_one_line_and_2(
 ) -> None:
     line, mention = row.split(" => ")
     monkeypatch.chdir(tmp_path)
-    for name in FILES.keys() & {EXAMPLE.name, *shlex.split(line)}:
+    monkeypatch.setattr("sys.dont_write_bytecode", True)  # of policies
+    for name in FILES.keys() & {EXAMPLE.name, "mine.py", *shlex.split(line)}:
         (tmp_path / name).write_text(FILES[name], encoding="utf-8")
     before = set(tmp_path.iterdir())
     assert_refused(run(*shlex.split(line)), mention)

@@ -15,31 +15,10 @@ import offline
 
 # Working state, which changes as its owner goes on.
 MUTABLE = {
-    "Container",
-    "Entry",
-    "SlotOutcome",
-    "Requests",
-    "Steps",
-    "Events",
-    "Verdicts",
-    "Planning",
-    "Fill",
-    "Happened",
-    "Known",
-    "Ledger",
-    "LiveJob",
-    "MergedServers",
-    "PatternPool",
-    "Patience",
-    "Plan",
-    "PromiseRecord",
-    "Row",
-    "ServerGroup",
-    "StabilityCentre",
-    "Turn",
-    "PlainTrace",
-    "SlotClock",
-    "Share",
+    *("Container", "Entry", "Events", "Fill", "Happened", "Known", "Ledger", "LiveJob"),
+    *("MergedServers", "Patience", "PatternPool", "PlainTrace", "Plan", "Planning"),
+    *("PromiseRecord", "Requests", "Row", "ServerGroup", "Share", "SlotClock", "SlotOutcome"),
+    *("StabilityCentre", "Steps", "Turn", "Verdicts"),
 }
 WITH_DICT = {"PlainTrace", "Run"}  # have a cached property
 

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tomllib
@@ -24,9 +25,9 @@ from oasis.kubernetes.objects.network import Gang, PodNetwork, address, environm
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock, parse_job
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
 from oasis.version import __version__
+from tests.packaging.commands import ROOT, Oasis, shell
 from tests.packaging.test_docs import blocks
 
-ROOT = Path(__file__).parents[2]
 DEPLOY, CHART = ROOT / "deploy", ROOT / "oasis/kubernetes/chart"
 
 
@@ -132,14 +133,6 @@ def test_one_command_builds_the_image_and_pushes_it(engine: str, tmp_path: Path)
     assert nameless.stderr.startswith("make: expected IMAGE=registry/name:tag\n")
 
 
-@pytest.mark.parametrize("name", ["job.yaml", "existing.yaml"])
-def test_every_document_is_an_object(name: str) -> None:
-    documents = list(yaml.safe_load_all((DEPLOY / name).read_text(encoding="utf-8")))
-    assert documents
-    for document in documents:
-        assert {"apiVersion", "kind", "metadata"} <= document.keys()
-
-
 def test_the_example_of_an_existing_kind_makes_sense() -> None:
     (found,) = yaml.safe_load_all((DEPLOY / "existing.yaml").read_text(encoding="utf-8"))
     found["metadata"] |= {"namespace": "default", "uid": "u"}
@@ -182,3 +175,24 @@ def test_the_page_on_training_has_objects_that_make_sense_and_what_their_pods_fi
         found = environment(spec.network, gang, "worker", 2)
         lines = [f"{key}={value}" for key, value in found.items() if not key.startswith("OASIS_")]
         assert "\n".join(lines) + "\n" in shown
+
+
+def test_install_prints_what_is_shipped() -> None:
+    code, out, err = shell("kubernetes", "install", "--image", "here/oasis:1")
+    assert (code, err) == (0, "")
+    assert list(yaml.safe_load_all(out)) == [*shared(), *own(image="here/oasis:1")]
+
+
+def test_a_port_that_is_taken_is_named(run: Oasis, tmp_path: Path) -> None:
+    cluster = {"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}
+    context = {"name": "x", "context": {"cluster": "c", "user": "u"}}
+    users = [{"name": "u", "user": {"token": "t"}}]
+    kubeconfig = tmp_path / "config"
+    found = {"clusters": [cluster], "contexts": [context], "users": users, "current-context": "x"}
+    kubeconfig.write_text(json.dumps(found), encoding="utf-8")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        words = ("run", "--policy", "fifo", "--metrics-port", port)
+        code, out, err = run("kubernetes", *words, "--kubeconfig", str(kubeconfig))
+    assert (code, out) == (2, "")
+    assert err.startswith("oasis: --metrics-port: expected a free port: ")

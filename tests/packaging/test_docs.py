@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
 import sys
 import tomllib
-from itertools import chain
 from pathlib import Path
 
 import pytest
+
+from tests.packaging.commands import shell
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -29,7 +28,7 @@ MEASURED = re.compile(
 
 sys.path.insert(0, str(DOCS))
 import api_pages  # noqa: E402
-from source_links import citations, locate  # noqa: E402
+from source_links import citations  # noqa: E402
 from source_pages import linkcode_resolve  # noqa: E402
 
 
@@ -49,14 +48,9 @@ def test_readme_transcript_is_real_output() -> None:
     (transcript,) = [block for block in blocks(README, "console") if "oasis ratio" in block]
     command, _, printed = transcript.partition("\n")
     arguments = command.removeprefix("$ oasis ").split()
-    done = subprocess.run(
-        [sys.executable, "-m", "experiments.cli", *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    found = "\n".join(line.rstrip() for line in done.stdout.splitlines()) + "\n"
+    code, out, _ = shell(*arguments)
+    assert code == 0
+    found = "\n".join(line.rstrip() for line in out.splitlines()) + "\n"
     assert MEASURED.sub("", found) == MEASURED.sub("", printed)
 
 
@@ -105,15 +99,6 @@ def test_no_page_shows_a_prompt_in_a_block_that_is_copied_whole() -> None:
             assert not re.search(r"^[$>] ", block, re.MULTILINE), page.name
 
 
-def test_documented_command_makes_the_shipped_example(tmp_path: Path) -> None:
-    page = (DOCS / "getting-started.md").read_text(encoding="utf-8")
-    (command,) = re.findall(r"^oasis (generate .*) -o mine.json$", page, re.MULTILINE)
-    made = tmp_path / "mine.json"
-    arguments = [*command.split(), "-o", str(made)]
-    subprocess.run([sys.executable, "-m", "experiments.cli", *arguments], cwd=ROOT, check=True)
-    assert made.read_bytes() == (DOCS / "examples" / "congested.json").read_bytes()
-
-
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_between_pages_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\((?!https://)([^)\s]+)\)", page.read_text(encoding="utf-8")):
@@ -122,18 +107,6 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
         assert linked.is_file(), target
         if fragment:
             assert fragment in {anchor(heading) for heading in headings(linked)}, target
-
-
-def test_every_page_is_in_the_table_of_contents_and_the_sidebar_is_short() -> None:
-    tree = r"```\{toctree\}\n(?::[^\n]*\n)*\n(.*?)```"
-    listed: dict[Path, list[str]] = {}
-    for page in DOCS.rglob("*.md"):
-        if "_build" not in page.parts:
-            names = " ".join(re.findall(tree, page.read_text(encoding="utf-8"), re.DOTALL)).split()
-            listed[page] = [os.path.normpath(page.parent / f"{name}.md") for name in names]
-    written = sorted(str(page) for page in listed if page != DOCS / "index.md")
-    assert sorted(chain.from_iterable(listed.values())) == written
-    assert len(listed[DOCS / "index.md"]) <= 25
 
 
 def test_pages_and_headings_cited_in_the_code_exist() -> None:
@@ -174,17 +147,6 @@ def test_every_room_is_on_the_page_of_the_architecture() -> None:
     assert {name for name in described if not (ROOT / name).is_dir()} == set()
     tests = {f"tests/{path.name}" for path in (ROOT / "tests").iterdir() if path.is_dir()}
     assert {name for name in tests if "__" not in name} - described == set()
-
-
-@pytest.mark.parametrize("page_name", ["notation.md", "architecture.md"])
-def test_code_named_in_the_pages_exists(page_name: str) -> None:
-    page = (DOCS / page_name).read_text(encoding="utf-8")
-    names = re.findall(r"\{src\}`([^`]+)`", page)
-    assert len(names) > 40
-    for name in names:
-        path, line = locate(name)
-        assert (ROOT / path).is_file()
-        assert line >= 1
 
 
 def documented() -> list[tuple[str, str]]:
@@ -250,3 +212,21 @@ def test_every_documented_name_has_one_page_and_is_in_the_index_of_the_reference
     for page in written.values():  # links that led from `docs` lead from `docs/api`
         for target in re.findall(r"\]\(([^)]+)\)", page):
             assert (DOCS / "api" / target).resolve().is_file(), target
+
+
+def test_the_sidebar_is_short() -> None:
+    index = (DOCS / "index.md").read_text(encoding="utf-8")
+    trees = re.findall(r"```\{toctree\}\n(?::[^\n]*\n)*\n(.*?)```", index, re.DOTALL)
+    assert 10 < len(" ".join(trees).split()) <= 25
+
+
+def test_words_of_readers_lead_to_one_page_that_exists() -> None:
+    pytest.importorskip("docutils", reason="needs the docs extra")
+    from search_words import PHRASES
+
+    written = api_pages.pages((DOCS / "api.md").read_text(encoding="utf-8"))
+    names = {f"{api_pages.LIST}/{name}" for name in written}
+    names |= {page.relative_to(DOCS).with_suffix("").as_posix() for page in DOCS.rglob("*.md")}
+    assert set(PHRASES) - names == set()
+    orders = [tuple(sorted(text.split())) for texts in PHRASES.values() for text in texts]
+    assert len(set(orders)) == len(orders)

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
-from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from baselines import FIFO
-from oasis.simulator import PlainJob, replay, rigid_workload
-from tests.benchmarks import ablation, distribution, dorm, simulator_speed, table, traces
+from tests.benchmarks import ablation, distribution, dorm, table, traces
 from tests.packaging.commands import Oasis
 from tests.packaging.figure_rows import ROOT, trace
 from tests.philly_shape import philly_jobs
@@ -42,31 +38,6 @@ def test_the_defaults_of_a_public_trace_give_what_the_page_says(number: int) -> 
     found = dict(traces.column(traces.TRACES[number], data()))
     page = of_trace(number)
     assert {name: page.get(name) for name in found} == found
-
-
-@cache
-def chosen(slices: int, *clusters: str) -> dict[str, list[PlainJob]]:
-    """The jobs of the benchmark of the simulator."""
-    path = trace("philly_sia.csv")
-    found: dict[str, list[PlainJob]] = simulator_speed.chosen(
-        path, slices=slices, clusters=clusters
-    )
-    return found
-
-
-def by_size(row: dict[str, str]) -> Any:
-    marks = [pytest.mark.nightly] if int(row["jobs"]) > 8000 else []
-    return pytest.param(row, id=f"{row['jobs of']}-{row['placement']}", marks=marks)
-
-
-@pytest.mark.parametrize("row", [by_size(row) for row in shown("simulator")])
-def test_a_mean_of_the_benchmark_of_the_simulator_is_computed_again(row: dict[str, str]) -> None:
-    assert row["policy"] == "fifo"
-    name = row["jobs of"]
-    jobs = (chosen(0, name) if name in simulator_speed.CLUSTERS else chosen(5))[name]
-    outcome = replay(rigid_workload(jobs, 8, 8, row["placement"]), FIFO())
-    found = (str(len(jobs)), f"{outcome.mean_completion:.4f}")
-    assert (row["jobs"], row["mean completion (s)"]) == found
 
 
 @pytest.fixture(scope="module")

@@ -50,16 +50,6 @@ horizon = 60
 name = ["oasis", "rrh"]
 """
 CELLS = 16
-TWO = """
-seeds = {count = 2}
-
-[[instances]]
-preset = "testbed"
-jobs = 3
-
-[[policies]]
-name = "drf"
-"""
 
 
 def start(*arguments: object, **environment: str) -> subprocess.Popen[str]:
@@ -313,13 +303,3 @@ def test_a_worker_that_lacks_a_package_is_named_before_any_cell_runs(
     extra = install_line(EXTRAS[absent])
     assert f"{what} needs {absent}: {extra}" in text
     assert records(tmp_path / "o.parquet") == []
-
-
-def test_more_worker_processes_than_cells_are_not_started(tmp_path: Path) -> None:
-    path = tmp_path / "two.toml"
-    path.write_text(TWO, encoding="utf-8")
-    process = sweep(path, tmp_path / "two.parquet", "--processes", 1000)
-    out, err = process.communicate(timeout=2 * PATIENCE_SECONDS)
-    assert process.returncode == 0
-    assert "joblib" not in err
-    assert json.loads(out)["cells"] == 2

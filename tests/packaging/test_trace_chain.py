@@ -24,7 +24,7 @@ from tests.oracle import reference_schedulers
 from tests.packaging.commands import Oasis
 
 DATA = Path(os.environ.get("OASIS_DATA", Path(__file__).parents[2] / "../shared/data"))
-PHILLY, PODS = DATA / "philly_sia.csv", DATA / "openb_pod_list_default.csv"
+PHILLY = DATA / "philly_sia.csv"
 CASES = Path(__file__).parents[1] / "unit/traces/cases"
 SAMPLES = dict.fromkeys(FORMATS, "a trace is recognised and its jobs are those that were written")
 SAMPLES |= {
@@ -70,22 +70,6 @@ def philly_rows(path: Path, cluster: str) -> Rows:
     )
 
 
-def pods_that_ran(path: Path) -> list[dict[str, str]]:
-    ran = [row for row in cells(path) if row["scheduled_time"] and int(row["num_gpu"]) > 0]
-    return sorted(ran, key=lambda row: float(row["creation_time"]))
-
-
-def pod_rows(pods: list[dict[str, str]]) -> Rows:
-    return [
-        (
-            float(row["creation_time"]),
-            float(row["deletion_time"]) - float(row["scheduled_time"]),
-            int(row["num_gpu"]),
-        )
-        for row in pods
-    ]
-
-
 # --- the toolkit ---------------------------------------------------------------------------------
 
 
@@ -123,23 +107,6 @@ def test_a_virtual_cluster_of_philly(run: Oasis, tmp_path: Path) -> None:
     described = json.loads(run("describe", path, "--json")[1])
     assert (described["jobs"], described["kept"]) == (len(rows), kept)
     assert described["can_finish"] == len(rows)
-
-
-@pytest.mark.skipif(not PODS.exists(), reason=f"no openb trace at {PODS}")
-def test_the_pods_of_openb(run: Oasis) -> None:
-    ran = pods_that_ran(PODS)
-    kept = ran[:1500]
-    found, err = replayed(run, PODS, 2, 8, "--max-jobs", 1500)
-    assert_agree(found, pod_rows(kept), 16)
-    everyone = len(cells(PODS))
-    never = sum(not row["scheduled_time"] for row in cells(PODS))
-    without = everyone - never - len(ran)
-    assert err.splitlines()[-1] == (
-        f"kept 1500 of {everyone} jobs: {never} never scheduled, {without} without GPUs, "
-        f"{len(ran) - 1500} by max_jobs (1500)"
-    )
-    shares = sum(int(row["gpu_milli"]) < 1000 for row in kept)
-    assert f"jobs with a part of a GPU, which count with the next whole number: {shares}" in err
 
 
 # --- a file of each format -----------------------------------------------------------------------

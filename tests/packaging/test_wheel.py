@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import email
 import importlib.metadata
-import os
 import shutil
 import subprocess
 import sys
@@ -13,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.packaging.commands import ROOT, python
+
 TOP = ("oasis", "offline", "baselines", "experiments")
 NEEDS_SETUPTOOLS = 77
 
@@ -86,13 +86,5 @@ def test_unpacked_wheel_works_alone(wheel: zipfile.ZipFile, tmp_path: Path) -> N
         "import oasis; i = oasis.generate('testbed', jobs=2); "
         "print(oasis.__file__, oasis.simulate(i, oasis.OASiS.from_instance(i)).admitted)"
     )
-    environment = {**os.environ, "PYTHONPATH": str(site)}
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=elsewhere,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.startswith(str(site))
+    status, out, _ = python("-c", code, folder=elsewhere, PYTHONPATH=str(site))
+    assert (status, out.startswith(str(site))) == (0, True)
