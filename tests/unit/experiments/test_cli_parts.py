@@ -20,8 +20,6 @@ import oasis
 from experiments.cli import exit_codes
 from experiments.cli.command import as_command
 from experiments.cli.console import (
-    print_facts,
-    print_notes,
     print_rows,
     printable,
 )
@@ -265,18 +263,3 @@ def test_a_heading_breaks_between_words_only_where_that_helps(
         monkeypatch.setenv("COLUMNS", str(width))
         print_rows(columns, [["las", "12", "3"]])
         assert capsys.readouterr().out.splitlines()[:-1] == lines
-
-
-def test_words_below_a_table_and_facts_are_whole(
-    capsys: Captured, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "40")
-    sentences = ["*: " + "some words " * 9 + "mine.py:APolicyWithAName 2", "short"]
-    print_notes(sentences)
-    out = capsys.readouterr().out
-    assert max(map(len, out.splitlines())) <= 40
-    assert out.split() == " ".join(sentences).split()
-    print_facts("a/path/that/is/longer/than/the/line.json: verified", [("policy", "a " * 60)])
-    out = capsys.readouterr().out
-    assert "a/path/that/is/longer/than/the/line.json:" in out
-    assert out.count(" a") >= 60

@@ -58,16 +58,6 @@ NAMES = ["fig3", "fig4", "fig5", "fig6", "fig8", "fig9"]
 # --- numbers ------------------------------------------------------------------------------------
 
 
-def test_rows_of_fig3_hold_means_firsts_and_published_numbers():
-    cells = [cell(utility=u, seed=k) for k, u in enumerate((10.0, 20.0, 30.0))]
-    cells += [cell("rrh", seed=k, utility=u) for k, u in enumerate((15.0, 15.0, 15.0))]
-    oasis, rrh = FIGURES["fig3"].table(cells, FigureSettings())
-    assert (oasis["utility"], oasis["first"], oasis["published"]) == (20.0, 2, FIG3["oasis"][100])
-    assert (rrh["utility"], rrh["first"], rrh["published"]) == (15.0, 1, FIG3["rrh"][100])
-    small, _ = FIGURES["fig3"].table(cells, replace(SMALL, jobs=(100,)))
-    assert small["published"] is None
-
-
 def test_rows_of_fig4_leave_out_what_did_not_finish_and_say_so():
     late = {"lateness": [1.0, None, 3.0, -2.0, 7.0], "decay": [0.5, 0.5, 0.5, 4.5, 0.0]}
     sensitive, critical = FIGURES["fig4"].table(

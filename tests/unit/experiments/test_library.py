@@ -202,29 +202,6 @@ def test_schedules_that_are_worth_less_or_break_a_constraint_are_caught(library:
         library.records()
 
 
-def test_what_is_proven_is_not_solved_again(
-    library: Library, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for known in library.records().values():
-        library.put(replace(known, bound=known.value))
-    monkeypatch.setattr("curate.solve", None)
-    assert quick(library.directory) == []
-
-
-def test_ctrl_c_keeps_what_is_known_and_ends_the_pass(
-    library: Library, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def ended(instance: oasis.Instance, *_: object, **options: object) -> object:
-        result = solve(instance, work_limit=0.1, warm_start=options["warm_start"])  # type: ignore[arg-type]
-        return replace(result, status=Status.INTERRUPTED)
-
-    monkeypatch.setattr("curate.solve", ended)
-    library.table.unlink()
-    with pytest.raises(KeyboardInterrupt):
-        quick(library.directory)
-    assert list(library.records()) == [NAME]
-
-
 def test_better_schedules_replace_the_file_and_worse_ones_do_not(library: Library) -> None:
     problem, known = PROBLEMS[NAME], library.records()[NAME]
     instance = problem.instance()

@@ -131,19 +131,6 @@ def test_what_is_left_of_the_evaluation_function_keeps_the_published_point():
     assert points[after] <= 1.0 - 0.65 * 0.5 <= points[before]
 
 
-def test_every_figure_has_every_crowding_and_choice(rows):
-    assert list(rows) == list(product(SCHEDULES, CROWDING, READING_CHOICES))
-    assert {row["seeds"] for row in rows.values()} == {100}
-
-
-def test_the_first_rows_are_those_of_the_figures(rows):
-    for figure in SCHEDULES:
-        kept = row(f"specon-{figure}", policy="specon")
-        own = rows[figure, DRAWN, "specon"]
-        shared = ("mean", "makespan", "overall", "reduced", "as_much", "one_draw_high")
-        assert [own[name] for name in shared] == [kept[name] for name in shared]
-
-
 def test_the_evaluation_function_matters_in_fig_5_alone(rows):
     for figure in SCHEDULES:
         flat, other = (rows[figure, DRAWN, choice] for choice in ("specon", "exponential"))
