@@ -113,7 +113,7 @@ def _job(
         name,
         arrival,
         epochs=int(rng.integers(1, 3)),
-        chunks=int(rng.integers(1, 4)),
+        chunks=int(rng.integers(1, 3)),
         minibatches=1,
         minibatch_time=float(rng.choice([0.5, 1.0])),
         gradient_mb=0.0,

@@ -11,10 +11,8 @@ import numpy as np
 import pytest
 
 import oasis
-from experiments.evaluation.policies import POLICIES, entry_of
-from oasis.online.completions import completions
-from oasis.simulator import Outcome, PlainJob, replay, rigid_workload
-from tests import builders
+from oasis import Outcome, PlainJob, make_policy, replay, rigid_workload
+from tests.builders import nightly, policies
 
 ROUNDING = 1e-12  # relative: more than sums of floats lose, less than anybody means
 SIZES: dict[str, dict[str, Any]] = {
@@ -25,7 +23,7 @@ SIZES: dict[str, dict[str, Any]] = {
 VARIANTS: dict[str, list[dict[str, Any]]] = {
     "recourse": [{"rounds": 2, "commitment": name} for name in ("none", "start", "arrival")]
 }
-MADE = [(name, options) for name in POLICIES for options in VARIANTS.get(name, [{}])]
+MADE = [(name, options) for name in policies() for options in VARIANTS.get(name, [{}])]
 every_policy = pytest.mark.parametrize(("name", "options"), MADE)
 
 
@@ -69,34 +67,28 @@ def check_instances(
             instance = oasis.generate(preset, seed=seed, **size)
             moved = shaken_instance(instance, path, seed)
             one, other = (
-                oasis.simulate(each, entry_of(name).make(each, options))
+                oasis.simulate(each, make_policy(name, each, **options))
                 for each in (instance, moved)
             )
             assert decisions_of(one) == decisions_of(other), f"{preset}, seed {seed}"
 
 
 @every_policy
-def test_rounding_changes_no_decision(name: str, options: dict[str, Any], tmp_path: Path) -> None:
-    # The searches of recourse take long: the other instances are for the night.
-    sizes = {"testbed-observed": {"jobs": 6}} if name == oasis.Recourse.name else SIZES
-    check_instances(name, options, tmp_path / "moved.json", sizes, range(1))
-
-
-@pytest.mark.nightly
-@every_policy
-def test_rounding_changes_no_decision_on_many_instances(
-    name: str, options: dict[str, Any], tmp_path: Path
+@pytest.mark.parametrize("seeds", [range(1), *nightly(range(20))])
+def test_rounding_changes_no_decision(
+    name: str, options: dict[str, Any], seeds: range, tmp_path: Path
 ) -> None:
-    check_instances(name, options, tmp_path / "moved.json", SIZES, range(20))
+    # The searches of recourse take long: the other instances are for the night.
+    is_brief = name == oasis.Recourse.name and len(seeds) == 1
+    sizes = {"testbed-observed": {"jobs": 6}} if is_brief else SIZES
+    check_instances(name, options, tmp_path / "moved.json", sizes, seeds)
 
 
 def starts_of(outcome: Outcome) -> list[str]:
     return [job.job_id for job in sorted(outcome.jobs, key=lambda job: job.start or 0.0)]
 
 
-@pytest.mark.parametrize(
-    "name", [name for name, each in POLICIES.items() if not each.needs_instance]
-)
+@pytest.mark.parametrize("name", policies(of_baselines=True))
 def test_jobs_of_equal_length_keep_their_order(name: str) -> None:
     """Each takes all machines, so that the order of starts is the order of the policy."""
     rng = np.random.default_rng(3)
@@ -104,25 +96,5 @@ def test_jobs_of_equal_length_keep_their_order(name: str) -> None:
     lengths = [437.0 * (0.1 + 0.2), 437.0 * 0.3, 911.0]
     jobs = [PlainJob(f"j{k}", 10.0 * k, lengths[int(rng.integers(3))], 8) for k in range(20)]
     moved = [replace(job, duration=shaken(job.duration, rng)) for job in jobs]
-    one, other = (
-        replay(rigid_workload(each, 1, 8), entry_of(name).make(None, {})) for each in (jobs, moved)
-    )
+    one, other = (replay(rigid_workload(each, 1, 8), make_policy(name)) for each in (jobs, moved))
     assert starts_of(one) == starts_of(other)
-
-
-def test_a_rolling_horizon_that_never_rolls_gives_the_settled_schedules() -> None:
-    """Its demands lie on a grid, so that its prices differ in the last bits."""
-    for preset, size in SIZES.items():
-        for seed in range(3):
-            instance = oasis.generate(preset, seed=seed, **size)
-            bounds, end = oasis.PriceBounds.from_instance(instance), instance.horizon
-            settled = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
-            rolling = oasis.simulate(instance, oasis.OASiS.rolling(end, bounds, end=end))
-            assert plans_of(settled) == plans_of(rolling), f"{preset}, seed {seed}"
-
-
-def test_a_completion_worth_exactly_the_floor_counts() -> None:
-    """The logarithms of 7 and of 0.7 times 10 differ in the last bit."""
-    utility = oasis.Piecewise((0.0, 1.0, 2.0), (10.0, 7.0, 6.0))
-    ends = completions(builders.job(utility=utility), 3, 1.0, min_utility_fraction=0.7)
-    assert ends.counted.tolist() == [True, True, False]

@@ -49,21 +49,6 @@ def test_prices_rise_with_usage_from_lower_to_upper(
         np.testing.assert_allclose(prices[-1][room], np.broadcast_to(price.upper, shape)[room])
 
 
-@given(all_instances(), *options)
-def test_price_grows_by_the_same_factor_for_the_same_share(
-    instance: Instance, normalize: bool, fraction: float, scale: float
-) -> None:
-    """(22): P(g) is exponential in g / c."""
-    price = bounds_of(instance, normalize, fraction, scale).worker
-    capacity = np.full(len(RESOURCES), 2.0)
-    prices = price(SHARES[:, None] * capacity, np.broadcast_to(capacity, (33, len(RESOURCES))))
-    fine = prices[0] > 1e-250
-    steps = np.log(prices[1:, fine] / prices[:-1, fine])
-    np.testing.assert_allclose(
-        steps, np.broadcast_to(price.log_ratio[fine] / 32, steps.shape), rtol=1e-6, atol=1e-9
-    )
-
-
 @given(all_instances(), *options[:2], of(0.2, 0.5, 1.0, 3.0, 10.0))
 def test_scaling_moves_the_upper_bound_and_keeps_the_lower(
     instance: Instance, normalize: bool, fraction: float, scale: float

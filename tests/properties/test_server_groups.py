@@ -6,7 +6,6 @@ import tracemalloc
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -101,21 +100,6 @@ def regrouped(instance: Instance, sizes: tuple[int, ...]) -> Instance:
     return replace(instance, cluster=Cluster(cluster.resources, *parts, cluster.slot_seconds))
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_groups_decide_the_same_over_a_long_stream(seed: int) -> None:
-    drawn = oasis.generate(jobs=60, worker_servers=4, ps_servers=4, horizon=40, seed=seed)
-    instance = regrouped(drawn, (20, 1, 9, 5))
-    grouped = OASiS.from_instance(instance)
-    plain = OASiS.from_instance(replace(instance, cluster=written_out(instance.cluster)))
-    for job in instance.jobs_by_arrival():
-        same_decision(grouped.submit(job), plain.submit(job))
-    check_columns(grouped.ledger)
-    for name in ARRAYS:
-        one, other = getattr(grouped.ledger, name), getattr(plain.ledger, name)
-        np.testing.assert_array_equal(one, other)
-    assert sum(decision.admitted for decision in grouped.decisions) > 10
-
-
 def large(count: int, jobs: int = 40, horizon: int = 100) -> tuple[OASiS, list[Job]]:
     """Ten kinds of machine in each group, `count` of them all told, and calibrated jobs."""
     instance = oasis.generate(jobs=jobs, worker_servers=5, ps_servers=5, horizon=horizon)
@@ -140,13 +124,3 @@ def test_ten_thousand_servers_in_groups_take_the_memory_of_those_in_use() -> Non
     assert scheduler.ledger.nbytes < one_array / 2
     assert peak < one_array
     check_columns(scheduler.ledger)
-
-
-def test_a_group_is_opened_from_its_first_server_on() -> None:
-    scheduler, jobs = large(100, jobs=1)
-    decision = scheduler.submit(jobs[0])
-    assert decision.schedule is not None
-    servers_of = {int(server) for server in decision.schedule.workers[:, 1]}
-    opened = scheduler.ledger.worker.server[scheduler.ledger.worker.copies == 1]
-    assert servers_of <= set(opened.tolist())
-    assert len(opened) < 50

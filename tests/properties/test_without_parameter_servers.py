@@ -27,7 +27,6 @@ from tests.strategies import (
     crowded_instances,
     fewer,
     levels,
-    of,
     without_servers,
 )
 
@@ -158,33 +157,6 @@ def test_live_schedulers_decide_the_same_and_reopen_their_journal(
     with TemporaryDirectory() as folder:
         one = lived(live(kind, instance), instance, Path(folder, "journal"))
     assert one == lived(live(kind, with_unused(instance)), instance, None)
-
-
-@given(bare(all_instances()))
-def test_a_parameter_server_on_no_machine_is_no_schedule(instance: Instance) -> None:
-    run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
-    for job_id, schedule in run.schedules.items():
-        slot = schedule.start
-        placed = oasis.Schedule(job_id, schedule.workers, [[slot, 0, 1]])
-        with pytest.raises(oasis.VerificationError, match="server 0 outside the instance"):
-            oasis.verify(instance, {job_id: placed})
-
-
-@given(bare(all_instances()), of(True, False))
-def test_a_job_that_needs_parameter_servers_is_refused_by_name(
-    instance: Instance, gradients: bool
-) -> None:
-    last = len(instance.jobs) - 1
-    needs = replace(
-        instance.jobs[last],
-        worker={BANDWIDTH: 1.5},
-        ps={BANDWIDTH: 2.0},
-        gradient_mb=10.0 * gradients,
-    )
-    found = "expected 0, as there is no server in ps_servers, got 1.5"
-    with pytest.raises(oasis.InstanceError) as caught:
-        replace(instance, jobs=(*instance.jobs[:last], needs))
-    assert str(caught.value) == f"jobs[{last}].worker.{BANDWIDTH}: {found}"
 
 
 @given(bare(all_instances()))

@@ -87,11 +87,8 @@ def test_every_method_agrees_with_enumeration(method, excess, size):
     assert_agrees(instance, method)
 
 
-NIGHTLY = [pytest.param(range(k, k + 40), marks=pytest.mark.nightly) for k in range(100, 500, 40)]
-
-
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("seeds", [*([seed] for seed in range(6)), *NIGHTLY], ids=str)
+@pytest.mark.parametrize("seeds", builders.seeds(6, range(100, 500, 40)))
 def test_every_method_agrees_on_parts_of_a_capacity(method, seeds):
     for seed in seeds:
         assert_agrees(drawn(seed), method)

@@ -28,16 +28,6 @@ def test_bound_is_at_least_the_enumerated_optimum(seed: int) -> None:
         assert iterate.dual >= result.value - 1e-6 * max(1.0, result.value)
 
 
-def test_bound_only_improves_and_is_reported() -> None:
-    instance = oasis.generate(jobs=12, worker_servers=4, ps_servers=4, horizon=10, seed=2)
-    seen: list[SolveProgress] = []
-    result = configuration_bound(instance, on_progress=seen.append)
-    bounds = [progress.bound for progress in seen]
-    assert bounds == sorted(bounds, reverse=True)
-    assert bounds[-1] == result.bound
-    assert min(iterate.dual for iterate in result.rounds) == result.bound
-
-
 @cache
 def solved_to_the_end() -> tuple[oasis.Instance, ConfigurationBound]:
     instance = oasis.generate(jobs=12, worker_servers=4, ps_servers=4, horizon=10, seed=2)

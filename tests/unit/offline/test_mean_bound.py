@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from oasis.simulator import elastic_from_dict
 from offline.elastic_bound import mean_completion_bound, shortest_first
 from tests.builders import elastic_file
+from tests.unit.offline.test_whatif_bound import least_sum
 
 
 def made_of(jobs, gpus, count=1, memory=100):
@@ -24,30 +25,12 @@ def job(name, arrival, work, **others):
     return base | others
 
 
-def least_sum(arrivals, work):
-    """The least sum of completion times, by trying in each second every job that is there."""
-
-    @cache
-    def best(now, left):
-        if not any(left):
-            return 0
-        there = [k for k, rest in enumerate(left) if rest and arrivals[k] <= now]
-        if not there:
-            return best(now + 1, left)
-        found = math.inf
-        for k in there:
-            rest = tuple(each - (j == k) for j, each in enumerate(left))
-            ended = now + 1 - arrivals[k] if rest[k] == 0 else 0
-            found = min(found, ended + best(now + 1, rest))
-        return found
-
-    return best(0, tuple(work))
-
-
 @given(rows=st.lists(st.tuples(st.integers(0, 5), st.integers(1, 4)), min_size=1, max_size=4))
 def test_shortest_first_is_the_least_that_there_is(rows):
     arrivals, work = [at for at, _ in rows], [amount for _, amount in rows]
-    assert shortest_first(arrivals, work) == pytest.approx(least_sum(arrivals, work))
+    assert shortest_first(arrivals, work) == pytest.approx(
+        least_sum([(*row, 1) for row in rows], 1)
+    )
 
 
 def elastic_least(arrivals, work, speeds, gpus):

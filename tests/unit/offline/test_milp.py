@@ -106,11 +106,6 @@ def test_schedules_hold_nothing_that_the_job_can_spare():
     assert schedule.ps[:, 2].sum() == 3
 
 
-def test_ten_tenths_fit_a_server_of_one():
-    tenth = job(chunks=10, epochs=1, worker={"cpu": 0.1}, ps={})
-    assert solve(instance(tenth, horizon=1, workers=1.0), "milp").objective == 10.0
-
-
 def test_a_server_short_of_a_ten_millionth_holds_one_worker_less():
     third = job(chunks=3, epochs=1, worker={"cpu": 1.0}, ps={}, utility=Constant(1.0))
     other = replace(third, id="b", chunks=1, worker={"cpu": 1.0 + 3e-7})
@@ -211,11 +206,6 @@ def test_a_schedule_that_proves_the_bound_is_optimal_whatever_the_solver_says(mo
     result = solve(problem, "milp", warm_start=known)
     assert result.status is Status.OPTIMAL
     assert (result.objective, result.upper_bound) == (10.0, 10.0)
-
-
-def test_unknown_method_names_the_known_ones():
-    with pytest.raises(ValueError, match=r"^method: expected one of auto, milp, .* got 'magic'"):
-        solve(instance(job()), "magic")
 
 
 def test_result_is_plain_data():

@@ -27,7 +27,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from oasis import Job
 from oasis.solvers import Status, highs
 from oasis.solvers.budget import Budget
 from offline import solve
@@ -38,6 +37,7 @@ from offline.model.arrays import GROUPS, OfflineArrays
 from offline.model.constraints import ps_ratio
 from offline.model.milp import CompactModel
 from offline.periods import PeriodModel
+from tests import builders
 from tests.benchmarks.streams import calibrated
 from tests.linear import as_pulp
 from tests.oracle.tiny import FALSE_OPTIMA, seeded, tiny_instance
@@ -208,7 +208,8 @@ BANDWIDTHS = st.one_of(
 @example(0.1, 0.3, 9)
 @example(1e-10, 1.0, 30)
 def test_integer_form_of_the_bandwidth_rule_counts_like_the_search(one, other, most):
-    job = _job_with_bandwidths(min(one, other), max(one, other))
+    demands = [{"bandwidth_gbps": each} for each in sorted((one, other))]
+    job = builders.job(worker=demands[0], ps=demands[1])
     ratio = ps_ratio(job, most)
     for n in range(most + 1):
         if ratio is None:
@@ -216,19 +217,3 @@ def test_integer_form_of_the_bandwidth_rule_counts_like_the_search(one, other, m
         else:
             p, q, free = ratio
             assert job.ps_needed(n) == -(-max(0, n - free) * p // q)
-
-
-def _job_with_bandwidths(worker: float, ps: float) -> Job:
-    fitting = tiny_instance(seeded(0)).jobs[0]
-    return Job(
-        "j",
-        0,
-        1,
-        1,
-        1,
-        1.0,
-        0.0,
-        {"bandwidth_gbps": worker},
-        {"bandwidth_gbps": ps},
-        fitting.utility,
-    )

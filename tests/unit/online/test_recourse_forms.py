@@ -23,7 +23,6 @@ from oasis import (
 from oasis.driver.policy_state import policy_state, restore_policy
 from oasis.model.utility import Utility
 from oasis.online.recourse import Commitment, Replanner
-from oasis.online.recourse.live_job import LiveJob, grid_of
 from tests.live import plain_state
 from tests.oracle import kinds
 
@@ -196,19 +195,6 @@ def test_what_is_left_of_a_job_whose_patience_is_over_stays_in_its_form_if_it_ha
     assert oasis.verify(given, run) == 101.0
     assert {schedule.form for schedule in run.schedules.values()} == {1}
     assert [run.schedules[job.id].completion for job in jobs] == [6, 3, 8]
-
-
-def test_the_floor_is_a_share_of_the_best_of_the_forms_that_a_machine_admits() -> None:
-    worth = Piecewise((0.0, 1.0, 3.0, 4.0), (80.0, 10.0, 4.0, 3.0))
-    slow, fast = Form(minibatch_time=4.0), Form(minibatch_time=1.0)
-    nowhere = Form(minibatch_time=0.25, requires={"gpu": ["z"]})
-    job = Job("j", 0, 1, 2, 2, 1.0, 0.0, {"gpu": 1.0}, {}, worth)
-
-    def last(*forms: Form) -> int:
-        whole = replace(job, forms=forms)
-        return LiveJob.of(0, whole, ON_AB, 20, grid_of(ON_AB), 0.5).last
-
-    assert last(slow, fast) == last(fast, nowhere) == last(fast) < last(slow) == last(nowhere, slow)
 
 
 def test_on_three_kinds_of_machines_it_earns_at_least_what_oasis_does() -> None:

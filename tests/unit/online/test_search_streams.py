@@ -16,6 +16,7 @@ from oasis.model.schedule import SERVER
 from oasis.online.best_schedule import found_by
 from oasis.online.ledger import Ledger
 from oasis.online.search import Search, searches
+from tests.builders import nightly
 from tests.oracle import kinds
 from tests.oracle.reference_search import Question
 from tests.strategies import TWISTS, Market, degenerate_markets
@@ -78,13 +79,9 @@ def left_behind(jobs: int) -> int:
     return sizes[1] - sizes[0]
 
 
-def test_a_thousand_jobs_leave_nothing_behind() -> None:
-    assert left_behind(1000) < 10_000
-
-
-@pytest.mark.nightly
-def test_ten_thousand_jobs_leave_nothing_behind() -> None:
-    assert left_behind(10_000) < 10_000
+@pytest.mark.parametrize("jobs", [1000, *nightly(10_000)])
+def test_many_jobs_leave_nothing_behind(jobs: int) -> None:
+    assert left_behind(jobs) < 10_000
 
 
 def test_machines_are_told_apart_however_a_ledger_came_about() -> None:

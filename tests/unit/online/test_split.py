@@ -10,6 +10,7 @@ import pytest
 
 from oasis.online.dp import best_split, smallest_cost, smallest_factor
 from oasis.online.dp.lagrangian import _Moves, repair
+from tests.builders import nightly
 from tests.oracle.textbook_split import FloatArray, cheapest_moves, costs, payoffs
 
 IntArray = npt.NDArray[np.int64]
@@ -150,17 +151,10 @@ def check(case: Case) -> None:
     check_factor(case)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", [*range(20), *nightly(*range(20, 120))])
 def test_equals_the_recurrence(seed: int) -> None:
-    for i in range(100):
+    for i in range(100 if seed < 20 else 1000):
         check(case(np.random.default_rng([seed, i])))
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("seed", range(100))
-def test_equals_the_recurrence_on_many_more(seed: int) -> None:
-    for i in range(1000):
-        check(case(np.random.default_rng([seed, i, 1])))
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -239,17 +233,10 @@ def large(rng: Rng, slots: tuple[int, int]) -> Case:
     return Case(table, 1e3 * n * (1 - 0.01 * rng.random() * np.arange(n) / n), demand)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", [*range(8), *nightly(*range(8, 58))])
 def test_equals_the_recurrence_on_large_jobs(seed: int) -> None:
-    for i in range(3):
-        check(large(np.random.default_rng([seed, i, 3]), (20, 80)))
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("seed", range(50))
-def test_equals_the_recurrence_on_more_large_jobs(seed: int) -> None:
-    for i in range(10):
-        check(large(np.random.default_rng([seed, i, 4]), (20, 200)))
+    for i in range(3 if seed < 8 else 10):
+        check(large(np.random.default_rng([seed, i, 3]), (20, 80) if seed < 8 else (20, 200)))
 
 
 def test_free_slots_are_used_from_the_first_on() -> None:
