@@ -48,7 +48,7 @@ PARTS = (
             U + "online/test_ledger*.py",
             P + "test_server_groups.py",
             P + "test_online_contract.py",
-            P + "test_live_contract.py",
+            U + "online/test_rolling_horizon.py",
             P + "test_search_fast_path.py",
         ),
     ),

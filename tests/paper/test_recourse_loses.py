@@ -6,11 +6,12 @@ worth nothing.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 import oasis
 from oasis import Cluster, Instance, Job, OASiS, Recourse, Server
-from oasis.online.recourse import RecourseParams
 from tests import builders
 
 
@@ -30,6 +31,11 @@ def chain(worths: list[float]) -> Instance:
     return on_one_gpu(len(worths) + 1, *jobs)
 
 
+def recourse(**changes: float) -> Recourse:
+    """With parameters of its searches that are otherwise."""
+    return Recourse(params=replace(Recourse().params, **changes))
+
+
 def earned(instance: Instance, policy: OASiS | Recourse) -> float:
     run = oasis.simulate(instance, policy)
     oasis.verify(instance, run)
@@ -41,7 +47,7 @@ def test_two_jobs_are_enough() -> None:
     instance = on_one_gpu(4, job("long", 0, 3, 10.0), job("short", 1, 1, 9.9))
     assert earned(instance, OASiS.from_instance(instance)) == 10.0
     assert earned(instance, Recourse()) == 9.9
-    assert earned(instance, Recourse(params=RecourseParams(discount=1.0))) == 10.0
+    assert earned(instance, recourse(discount=1.0)) == 10.0
 
 
 def test_one_job_is_not_enough() -> None:
@@ -54,7 +60,7 @@ def test_one_job_is_not_enough() -> None:
 def test_three_jobs_are_enough_whatever_the_discount(discount: float) -> None:
     instance = chain([10.0, 11.0, 12.0])
     assert earned(instance, OASiS.from_instance(instance)) == 22.0
-    assert earned(instance, Recourse(params=RecourseParams(discount=discount))) == 12.0
+    assert earned(instance, recourse(discount=discount)) == 12.0
 
 
 @pytest.mark.parametrize("commitment", ["start", "arrival"])
@@ -72,5 +78,4 @@ def test_no_fixed_ratio_holds_without_commitment(jobs: int) -> None:
 
 
 def test_a_bonus_for_what_has_begun_breaks_the_chain() -> None:
-    bonus = Recourse(params=RecourseParams(started_bonus=0.25))
-    assert earned(chain([10.0, 11.0, 12.0]), bonus) == 22.0
+    assert earned(chain([10.0, 11.0, 12.0]), recourse(started_bonus=0.25)) == 22.0

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 import oasis
 from oasis import Instance, Run
-from oasis.workloads import PRESETS
 from tests.portable import switched_off
 from tests.strategies import Maker, all_instances, fewer, of, schedulers
 
+PRESETS = ("paper", "calibrated", "testbed", "testbed-observed", "kinds")
 SIZES = {"jobs": 5, "worker_servers": 3, "ps_servers": 2, "horizon": 10}
 
 

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 import oasis
 from oasis import Cluster, Constant, Deadline, Instance, Job, Piecewise, Server, Sigmoid
-from oasis.model.validation import LARGEST_AMOUNT, LARGEST_COUNT, SMALLEST_AMOUNT
 from tests.strategies import BANDWIDTH, all_instances
 
+# The limits of docs/file-format.md.
+LARGEST_AMOUNT, LARGEST_COUNT, SMALLEST_AMOUNT = 1e30, 2**53, 1e-30
 names = st.text(min_size=1, max_size=8)
 amounts = st.floats(0, LARGEST_AMOUNT)
 lengths = st.floats(SMALLEST_AMOUNT, LARGEST_AMOUNT)
