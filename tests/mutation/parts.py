@@ -157,7 +157,6 @@ PARTS = (
             U + "offline/test_elastic_bound_parts.py",
             U + "offline/test_mean_bound_parts.py",
             U + "offline/test_elastic_bound.py",
-            U + "offline/test_mean_bound.py",
         ),
     ),
     Part(

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oasis
-from oasis import Constant, Instance, Job, OASiS, PriceBounds
+from oasis import Instance, Job, OASiS, PriceBounds
 from tests.oracle.reference_search import textbook
 from tests.strategies import fewer, instances, of
 
@@ -120,24 +120,3 @@ def test_full_price_of_one_demanded_resource_deters_every_job(
                 min_utility_fraction=fraction,
             )
             assert found.payoff <= 1e-9 * max(1.0, float(job.utility(0)))
-
-
-@given(instances(), of("worker", "ps"), st.integers(0, 2))
-def test_full_servers_admit_no_job_that_needs_the_resource(
-    instance: Instance, group: str, r: int
-) -> None:
-    cluster = instance.cluster
-    arrays = zero_prices(instance)
-    arrays[f"{group}_used"][:, :, r] = getattr(cluster, f"{group}_capacity")[:, r]
-    for job in instance.jobs:
-        demand = getattr(job, group).get(cluster.resources[r], 0.0)
-        if demand > 0 and (group == "worker" or job.needs_ps):
-            found = oasis.best_schedule(job, cluster, instance.horizon, **arrays)
-            assert found.schedule is None
-
-
-@given(instances(most_jobs=1, utility=of(Constant(1.0), Constant(1e-200))))
-def test_a_job_alone_is_admitted_if_it_fits(instance: Instance) -> None:
-    (job,) = instance.jobs
-    admitted = OASiS.from_instance(instance).submit(job).admitted
-    assert admitted == can_be_scheduled(instance, job, 1e-3)

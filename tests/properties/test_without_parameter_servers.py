@@ -21,12 +21,10 @@ from oasis import Cluster, Instance, LiveScheduler, PriceBounds, Server, make_po
 from tests.builders import policies
 from tests.strategies import (
     BANDWIDTH,
-    PRICES,
     all_instances,
     bare,
     crowded_instances,
     fewer,
-    levels,
     without_servers,
 )
 
@@ -100,24 +98,6 @@ def test_bounds_are_the_same_with_machines_that_no_job_uses(instance: Instance) 
     learned = oasis.learn_prices([instance], time_limit=None, work_limit=0.1)
     assert learned.ps.shape == learned.worker.shape
     assert not learned.ps.any()
-
-
-@given(bare(all_instances()), st.data())
-def test_the_best_schedule_at_any_prices_takes_empty_arrays(
-    instance: Instance, data: st.DataObject
-) -> None:
-    cluster, horizon = instance.cluster, instance.horizon
-    worker = data.draw(levels((horizon, *cluster.worker_capacity.shape), PRICES))
-    nothing = np.zeros_like(worker)
-    for granularity in ("worker-slot", "chunk"):
-        found = []
-        for where in (instance, with_unused(instance)):
-            ps = np.zeros((horizon, *where.cluster.ps_capacity.shape))
-            given = where.cluster, horizon, worker, ps, nothing, ps, granularity
-            found += [[oasis.best_schedule(job, *given) for job in instance.jobs]]
-        for one, other in zip(*found, strict=True):
-            assert (one.payoff, one.cost, one.reason) == (other.payoff, other.cost, other.reason)
-            assert one.schedule == other.schedule
 
 
 def live(kind: str, instance: Instance) -> LiveScheduler:

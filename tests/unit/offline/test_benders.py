@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pulp
 import pytest
-from hypothesis import assume, event, example, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 import oasis
@@ -149,7 +149,6 @@ def test_every_feasible_solution_satisfies_the_master_and_its_cuts(instance: Ins
     solutions = feasible(instance)
     model = CountModel(OfflineArrays.of(instance))
     assume(model.jobs)
-    event("cuts" if with_cuts(model, 3) else "no cuts")
     for schedules in solutions:
         rows = as_pulp(model.read()).constraints()
         assert_satisfies(model, rows, model.values_of(schedules))

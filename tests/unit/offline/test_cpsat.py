@@ -145,15 +145,6 @@ def test_a_limited_cpsat_encloses_the_optimum_from_the_warm_start_on():
     assert result.gap_at(math.inf) == pytest.approx(result.gap)
 
 
-def test_a_limit_that_ends_before_the_search_leaves_the_warm_start(monkeypatch):
-    monkeypatch.setattr(cpsat.metadata, "version", lambda name: "not asked")
-    problem = hard()
-    start = oasis.simulate(problem, oasis.OASiS.from_instance(problem)).schedules
-    result = cpsat.solve_cpsat(problem, 0.0, start)
-    assert result.status is Status.TIME_LIMIT
-    assert result.objective == oasis.verify(problem, start)
-
-
 @with_ortools
 def test_a_solution_that_breaks_a_capacity_is_refused_by_name(monkeypatch):
     monkeypatch.setattr(whole_numbers, "FLOATS", 1.0)  # twice the capacity
@@ -166,13 +157,3 @@ def test_a_bound_below_a_schedule_is_an_error(monkeypatch):
     monkeypatch.setattr(WholeModel, "value", lambda self, scaled: scaled * 2.0 ** -(self.shift + 1))
     with pytest.raises(SolverError, match="claims the bound"):
         cpsat.solve_cpsat(instance(job()))
-
-
-@with_ortools
-def test_ctrl_c_ends_cpsat_with_what_is_known():
-    def interrupt(progress):
-        if progress.phase == "CP-SAT" and progress.incumbent is not None:
-            raise KeyboardInterrupt
-
-    result = cpsat.solve_cpsat(hard(), on_progress=interrupt)
-    assert result.status is Status.INTERRUPTED

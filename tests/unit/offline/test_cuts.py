@@ -14,7 +14,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import event, example, given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment, linprog
 
@@ -136,7 +136,6 @@ def test_no_cut_takes_away_a_placement_and_each_takes_away_its_point(
     served = slot.servers(data.draw(st.one_of(st.none(), st.integers(1, len(slot.capacity)))))
     for point in data.draw(st.lists(points(slot), min_size=1, max_size=3)):
         cut = served.separate(point, NO_LIMIT)
-        event("cut" if cut else "no cut")
         if cut is not None:
             assert (cut.weights >= 0).all()
             assert least(slot, cut) >= -DIGITS
@@ -165,7 +164,6 @@ def test_single_servers_miss_no_cut_and_find_a_deep_one(
         assert cut is None
         return
     covered = slot.covered(point)
-    event("covered" if covered >= 1 - CLEAR else "not covered")
     if cut is None:
         assert covered >= 1.0 - 1.1 * CLEAR - DIGITS
     else:
@@ -248,7 +246,6 @@ def test_no_placement_has_more_units(slot: Slot, data: st.DataObject | None) -> 
     units, is_proven = place(slot.capacity, slot.demand, counts, NO_LIMIT)
     assert_is_placement(slot, units, counts)
     assert is_proven
-    event("whole" if (units.sum(axis=1) == counts).all() else "in part")
     assert units.sum() == most_units(slot, counts)
 
 

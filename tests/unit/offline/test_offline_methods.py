@@ -233,15 +233,6 @@ def test_every_bound_is_at_least_what_any_policy_earns(instance: Instance) -> No
             assert bound >= earned * (1 - TRUST), (policy, name)
 
 
-@pytest.mark.parametrize("seed", [0, *NIGHTLY])
-def test_bounds_of_a_busy_instance_are_at_least_what_any_policy_earns(seed: int) -> None:
-    sizes = {"jobs": 20, "worker_servers": 6, "ps_servers": 6, "horizon": 15}
-    instance = oasis.generate("calibrated", **sizes, seed=seed)
-    best = max(earned_by_all(instance).values())
-    for method in LIMITED:
-        assert solve(instance, method, work_limit=0.3).upper_bound >= best * (1 - TRUST)
-
-
 @given(all_instances(most_servers=3), st.data())
 @fewer(4)
 def test_configuration_bound_is_the_least_of_all_dual_bounds(

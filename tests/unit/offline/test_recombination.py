@@ -95,19 +95,6 @@ def test_what_fits_only_by_the_tolerance_of_a_full_server_is_not_mixed() -> None
     assert recombine(first, second, Budget()).value == 30.0
 
 
-def test_what_both_run_in_the_same_way_stays() -> None:
-    """Without it there would be room for two others, which are worth more together."""
-    instance = on_one_server([2.0, 1.0, 1.0, 2.0], [10.0, 10.0, 10.0, 30.0], 1)
-
-    def solution(*jobs: int) -> PartialSolution:
-        runs = {f"j{k}": Schedule(f"j{k}", [[0, 0, 1]], []) for k in jobs}
-        return PartialSolution(OfflineArrays.of(instance), runs)
-
-    first, second = solution(0, 1, 2), solution(0, 3)
-    assert recombine(first, second, Budget()).value == 40.0
-    assert verify(instance, solution(1, 2, 3).by_id) == 50.0
-
-
 @pytest.mark.parametrize("limit", [0.0, None])
 def test_without_time_for_a_mix_the_better_one_stays(limit: float | None) -> None:
     instance = oasis.generate("testbed", jobs=6, worker_servers=3, ps_servers=3, horizon=20, seed=1)
