@@ -23,7 +23,6 @@ from experiments.evaluation.options import (
     options_of,
     read_seconds,
     read_share,
-    without_none,
 )
 from experiments.evaluation.policies import (
     INSTALLED,
@@ -60,7 +59,6 @@ class Flags:
 
     def parameter(self, option: Option) -> inspect.Parameter:
         """Return the parameter from which typer makes the flag of an option."""
-        kind = without_none(option.kind)
         name, text, default = flag(option.name), option.help, option.default
         if option.denial:
             name, _, text = option.denial.partition(": ")
@@ -71,7 +69,7 @@ class Flags:
         if option.is_row:
             more |= read_by(option.parse, "NUMBER,...")
             default = ",".join(f"{part:g}" for part in default)
-        if kind is not bool and default not in (None, ""):
+        if option.plain is not bool and default not in (None, ""):
             text += f" [default: {default}]"
         return inspect.Parameter(
             option.name,

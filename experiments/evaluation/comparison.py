@@ -18,7 +18,8 @@ from oasis.model.files import frame
 from oasis.model.instance import Instance, Job, expect_instance
 from oasis.model.schedule import Schedule
 from oasis.model.summary import Facts, Summarised
-from oasis.scheduling.policy_check import parameters_of, report_of
+from oasis.scheduling.policy import left_out
+from oasis.scheduling.policy_check import report_of
 from oasis.simulator import Outcome, Policy, Workload, replay
 from oasis.simulator.outcome import figure_reader
 from oasis.simulator.result import Run, read_latency
@@ -299,7 +300,7 @@ def _expect_makers(policies: object) -> None:
 
 PLAIN = tuple(name for name, entry in POLICIES.items() if not entry.needs_instance)
 # Those that `oasis whatif` runs where none is named.
-CHOSEN = tuple(name for name in PLAIN if not POLICIES[name].left_out)
+CHOSEN = tuple(name for name in PLAIN if not left_out(POLICIES[name].policy))
 
 
 def left_out_note(policies: Sequence[str]) -> str:
@@ -307,7 +308,7 @@ def left_out_note(policies: Sequence[str]) -> str:
     reasons: dict[str, list[str]] = {}
     for name in PLAIN:
         if name not in CHOSEN and name not in policies:
-            reasons.setdefault(POLICIES[name].left_out, []).append(name)
+            reasons.setdefault(left_out(POLICIES[name].policy), []).append(name)
     parts = [f"{', '.join(some)} ({reason})" for reason, some in reasons.items()]
     return f"not run unless --policies names them: {'; '.join(parts)}"
 
@@ -326,8 +327,7 @@ ON_TRACES = (
 )
 
 
-def _plain_policy(name: str, options: Mapping[str, Any]) -> Policy:
-    return entry_of(name, PLAIN).make(None, options)
+Prepared = tuple[Policy, Callable[..., Outcome]]  # a policy, and what runs it
 
 
 def replay_each(
@@ -336,30 +336,35 @@ def replay_each(
     about: Mapping[str, Any] | None = None,
     *,
     kind: str = "replay",
-    make: Callable[[str, Mapping[str, Any]], Policy] = _plain_policy,
+    make: Callable[[str, Mapping[str, Any]], Prepared] | None = None,
     more: Callable[[Outcome], dict[str, Any]] = lambda _: {},
     on_settled: Callable[[], None] | None = None,
 ) -> Comparison:
     """Run each policy on `workload`; rows have figures in seconds, and those of `more(outcome)`."""
-    schedulers = {name: make(name, options) for name, options in policies.items()}
+
+    def prepared(name: str, options: Mapping[str, Any]) -> Prepared:
+        policy = entry_of(name, PLAIN).make(None, options)
+        return policy, partial(replay, workload, policy)
+
+    runs = {name: (make or prepared)(name, options) for name, options in policies.items()}
     listener = None if on_settled is None else lambda _: on_settled()
     # Jobs of a trace are rigid: nothing is said of their changes.
     names = ON_TRACES if workload.recorded else (*ON_TRACES, *CHANGES)
 
     def run(name: str) -> dict[str, Any]:
-        policy = schedulers[name]
-        outcome = replay(workload, policy, on_settled=listener)
+        policy, start = runs[name]
+        outcome = start(on_settled=listener)
         seconds = outcome.policy_seconds + outcome.simulator_seconds
         row = {
             **measured(outcome, *names),
             "jobs_per_second": len(outcome.jobs) / seconds if seconds else None,
-            "parameters": parameters_of(policy),
+            "parameters": outcome.parameters,
             "report": report_of(policy),
         }
         return row | more(outcome) | entry_of(name).recorded(policies[name], row["parameters"])
 
     about = {"jobs": len(workload.jobs), **(about or {})}
-    return until_interrupted(kind, schedulers, run, about)
+    return until_interrupted(kind, runs, run, about)
 
 
 OVER_SEEDS = "over_seeds"

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from oasis.extras import require
 from oasis.model.document import entry, mapping, optional, real
 from oasis.model.errors import InputError, InstanceError
-from oasis.model.extras import require
 
 CONFIDENCE = 0.95
 LARGEST = 1e150  # of a value; squares of larger ones are infinite

@@ -44,7 +44,7 @@ from oasis.scheduling.view import View
 
 REACH = 1000  # delays, in slots, that the utility of a job that is planned anew is known for
 LONGEST_WAIT = 64  # slots between two attempts of a rejected job
-UNSAVED = ("policy", "site", "_facts", "_outcome", "_error")
+UNSAVED = ("policy", "planner", "site", "_facts", "_outcome", "_error")
 
 
 class Driver(World, Generic[Spec]):
@@ -54,6 +54,7 @@ class Driver(World, Generic[Spec]):
         # Slots for which a policy that `keeps_run_times` leaves a job as it is after it was started
         # or changed; 0: it may be changed at every boundary. Lost machines come before that.
         self.policy, self.minimum_run = policy, minimum_run
+        self.planner = policy if isinstance(policy, Planner) else Planner()  # which plans nothing
         self.slot: int | None = None  # of the last boundary
         self.ahead = 0  # slots after it that the policy was asked about last
         self.jobs: dict[int, Entry[Spec]] = {}  # live jobs by index, in order of arrival
@@ -448,13 +449,7 @@ class Driver(World, Generic[Spec]):
         else:
             entry.form = 0
         entry.work = policy_job(source, self.site).work
-        if len(source.in_forms) > 1:
-            source = _delayed(source, slot)
-        elif entry.arrived < slot or entry.done:
-            # Whole worker-slots, forgiving what rounding left over;
-            # none would be a job without work.
-            slots = max(1, math.ceil(entry.remaining - TOLERANCE * max(1.0, entry.work)))
-            source = remaining_job(source, slots, slot, REACH)
+        source = self._what_is_left(source, slot, entry.remaining)
         fixed = spec.initial_workers
         if entry.given is not None:  # whoever draws counts would draw another
             fixed = source.workers_near(entry.given)
@@ -466,6 +461,17 @@ class Driver(World, Generic[Spec]):
         self.next_index += 1
         self.jobs[entry.job.index] = entry
         view.arrived.append(entry.seen)
+
+    def _what_is_left(self, job: Job, slot: int, left: float) -> Job:
+        """Return a job with `left` worker-slots to do as one that arrives in `slot`."""
+        if len(job.in_forms) > 1:  # it has not begun
+            return replace(job, arrival=slot, utility=later(job.utility, slot - job.arrival, REACH))
+        work = policy_job(job, self.site).work
+        if (slot, left) == (job.arrival, work):
+            return job
+        # Whole worker-slots, forgiving what rounding left over; none would be a job without work.
+        slots = max(1, math.ceil(left - TOLERANCE * max(1.0, work)))
+        return remaining_job(job, slots, slot, REACH)
 
     def as_seen(
         self, spec: Spec, source: Job, index: int = 0, fixed: int | None = None
@@ -494,8 +500,8 @@ class Driver(World, Generic[Spec]):
     def carry_out(self, plan: Plan, view: View) -> bool:
         """Record the allocations and rejections of a checked plan; return whether it has any."""
         outcome = self._outcome
-        late = self.policy.late if isinstance(self.policy, Planner) else frozenset[int]()
-        outcome.late += [e.spec.uid for e in self.jobs.values() if e.job.index in late]
+        late = [entry for index, entry in self.jobs.items() if index in self.planner.late]
+        outcome.late += [entry.spec.uid for entry in late]
         # Rejected jobs leave the books first, so that nothing below takes them for admitted.
         for index, reason in plan.rejected.items():
             self._reject(self.jobs.pop(index), reason)
@@ -607,7 +613,7 @@ class Driver(World, Generic[Spec]):
     # -- what lasts --------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """Return plain data that `restore` accepts, without the policy's own state."""
+        """Return data for JSON that `restore` accepts, without the policy's own state."""
         return {
             "slot": self.slot,
             "ahead": self.ahead,
@@ -673,10 +679,7 @@ class Driver(World, Generic[Spec]):
         if state["alone"]:
             source = form_begun_in(source.in_forms, entry.form)
         # The policy knew this job as what was left of it, so it is shown that again.
-        if len(source.in_forms) > 1:
-            source = _delayed(source, state["since"])
-        elif state["since"] != entry.arrived or state["left"] != policy_job(source, self.site).work:
-            source = remaining_job(source, math.ceil(state["left"]), state["since"], REACH)
+        source = self._what_is_left(source, state["since"], state["left"])
         self._show(entry, source, state["index"], state["fixed"])
         entry.take_over(state)
         return entry
@@ -692,8 +695,3 @@ class Driver(World, Generic[Spec]):
         jobs = {index: entry.seen for index, entry in self.jobs.items()}
         restore_policy(self.policy, state, jobs, self.site)
         self.kept_policy = state
-
-
-def _delayed(job: Job, slot: int) -> Job:
-    """Return a job without progress as one that arrives in `slot` instead of earlier."""
-    return replace(job, arrival=slot, utility=later(job.utility, slot - job.arrival, REACH))

@@ -18,7 +18,7 @@ from oasis.model.errors import InstanceError
 from oasis.model.job import Job
 from oasis.model.rounding import TOLERANCE
 from oasis.model.schedule import Schedule
-from oasis.model.validation import integer, text
+from oasis.model.validation import integer
 from oasis.online.answers import (
     WAITS,
     Change,
@@ -80,8 +80,6 @@ class Service:
 
     def _check_new(self, job: Job) -> None:
         """Raise `InstanceError` unless `job` can arrive now."""
-        if not isinstance(job, Job):
-            raise InstanceError("job", "expected a job", job)
         self.cluster.check(job)
         if job.arrival != self.now:
             expected = f"expected the present slot {self.now}"
@@ -104,9 +102,7 @@ class Service:
 
     def _planned(self) -> Planned:
         """Return schedule and utility of live jobs, by id; empty if the policy is no `Planner`."""
-        if not isinstance(self.policy, Planner):
-            return {}
-        plans = dict(self.policy.planned())
+        plans = dict(self._driver.planner.planned())
         for entry in self._driver.jobs.values():
             # a policy that sees one form of a job does not know which one it is
             if entry.form and not entry.seen.forms and entry.job.id in plans:
@@ -225,7 +221,7 @@ class Service:
         # The driver says when it arrives: the slot of its step.
         specs = self._specs | {uid: Submission(uid, replace(job, arrival=0))}
         reason = self._step(self.now, specs=specs).rejected.get(uid)
-        decisions = self.policy.last_decisions() if isinstance(self.policy, Planner) else {}
+        decisions = self._driver.planner.last_decisions()
         if index in decisions:
             return decisions[index]
         if reason is not None:
@@ -245,14 +241,8 @@ class Service:
 
     def _revise(self, remaining_work: Mapping[str, int]) -> None:
         """Set the worker-slots left of jobs, by id, and ask the policy for a new plan."""
-        if not isinstance(remaining_work, Mapping):
-            expected = "expected a mapping of ids to worker-slots"
-            raise InstanceError("remaining_work", expected, remaining_work)
         # All are looked up before any is changed: one wrong id leaves everything as it was.
-        revised = [
-            (self._find(job_id), integer(work, f"remaining_work[{job_id!r}]", minimum=1))
-            for job_id, work in remaining_work.items()
-        ]
+        revised = [(self._find(job_id), work) for job_id, work in remaining_work.items()]
         for entry, work in revised:
             entry.work = entry.done + work
         if revised:
@@ -262,10 +252,8 @@ class Service:
         """Set a maintenance window, which replaces one of the same name; no machines remove it."""
         begin = integer(event.begin, "begin", minimum=self.now)
         end = integer(event.end, "end", minimum=begin + 1)
-        if isinstance(event.servers, str) or not isinstance(event.servers, Sequence):
-            raise InstanceError("servers", "expected a sequence of ids of servers", event.servers)
         machines = frozenset(self._index(server, "servers") for server in event.servers)
-        window = CalendarEntry(text(event.name, "name"), begin, end, machines)
+        window = CalendarEntry(event.name, begin, end, machines)
         windows = tuple(w for w in self._driver.calendar.windows if w.name != window.name)
         windows += (window,) if window.machines else ()
         self._step(self.now, ask=True, calendar=Calendar(windows))
@@ -278,7 +266,7 @@ class Service:
         self, slot: int, *, ends: Mapping[str, int] = NOBODY, ask: bool = False, **news: Any
     ) -> SlotOutcome[Submission]:
         """Tell the driver of `news` and `ends`, last slots of completed jobs; count the outcome."""
-        driver, cut = self._driver, self._cut_short
+        driver, planner, cut = self._driver, self._driver.planner, self._driver.planner.cut_short
         news = {"specs": self._specs, "down": frozenset(driver.away), **news}
         windows = news.pop("calendar", driver.calendar).windows
         ahead = Calendar(tuple(window for window in windows if window.end > slot))
@@ -286,13 +274,11 @@ class Service:
         # Set before the step and cleared after it: whatever
         # interrupts it, the books are half changed.
         self._has_failed = True
-        if isinstance(self.policy, Planner):
-            self.policy.rounds_given = self._given.pop(0) if self._given else None
+        planner.rounds_given = self._given.pop(0) if self._given else None
         with naming_own_line(self.policy, "decide", slot):
             decided = driver.step(slot, facts, ask=ask)
-        if isinstance(self.policy, Planner):
-            self._rounds.append(self.policy.rounds_done)
-            self.policy.rounds_given = None
+        self._rounds.append(planner.rounds_done)
+        planner.rounds_given = None
         self._has_failed = False
         happened = self._happened
         for uid in decided.completed:
@@ -308,9 +294,5 @@ class Service:
             self._count(given_up_after_start=entry.done > 0)
         entries = decided.entries | driver.by_uid
         happened.broken += [entries[uid].job.id for uid in decided.late]
-        self._count(broken_promises=len(decided.late), cut_short=self._cut_short - cut)
+        self._count(broken_promises=len(decided.late), cut_short=planner.cut_short - cut)
         return decided
-
-    @property
-    def _cut_short(self) -> int:
-        return self.policy.cut_short if isinstance(self.policy, Planner) else 0

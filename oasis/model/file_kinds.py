@@ -17,8 +17,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, TextIO, cast
 
+from oasis.extras import EXTRAS, install_line
 from oasis.model.errors import InstanceError
-from oasis.model.extras import EXTRAS, install_line
 
 STANDARD_INPUT = "-"
 PARQUET = "a Parquet file"

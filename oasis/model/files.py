@@ -15,8 +15,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from oasis.extras import require
 from oasis.model.errors import InputError
-from oasis.model.extras import require
 
 _unfinished: set[Path] = set()  # temporary files that exist or are about to be made
 

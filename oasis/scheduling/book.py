@@ -33,6 +33,8 @@ class EmptyCluster:
     (True, False)
     """
 
+    REMADE = ("_placement",)  # a saved state has no function in it
+
     def __init__(self, site: Site, placement: Callable[[], Placement] | None = None) -> None:
         self._site = site
         self._placement = placement or (lambda: placement_named(None, site))
@@ -106,6 +108,8 @@ class JobBook:
     >>> book.enter(PolicyJob("a", 0.0, 1.0, ((0, 1),), max_workers=9, index=7), plan), plan.rejected
     (False, {7: 'does not fit the empty cluster'})
     """
+
+    REMADE = ("_draw",)  # a saved state has no function in it
 
     def __init__(self, counts: Callable[[PolicyJob], Counts | None]) -> None:
         self._draw = counts

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from oasis.extras import require
 from oasis.model import file_kinds
 from oasis.model.errors import InstanceError
-from oasis.model.extras import require
 from oasis.model.instance import Instance
 from oasis.model.rounding import FloatArray
 from oasis.model.summary import how_many

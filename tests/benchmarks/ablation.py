@@ -1,7 +1,7 @@
 """Ablation of the offline methods: everything switched on, then one part off at a time.
 
     python -m tests.benchmarks.ablation --csv solves.csv
-    python -m tests.benchmarks.ablation --table solves.csv > ablation.csv
+    python -m tests.benchmarks.ablation --table solves.csv
 
 Each solve has one core, or two and thus a second process, for as long as LIMITS says. What the file
 has already is not solved again. A size is `testbed` or HORIZONxSERVERSxJOBS of the preset
@@ -11,11 +11,9 @@ has already is not solved again. A size is `testbed` or HORIZONxSERVERSxJOBS of 
 from __future__ import annotations
 
 import argparse
-import csv
 import inspect
 import os
 import statistics
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import product
@@ -29,6 +27,7 @@ from offline.benders import decomposition, primal, replanning, slot_model, subpr
 from offline.column_generation import cutting, restricted_master
 from offline.heuristics import recombination, window_search
 from tests.benchmarks.distribution import instance
+from tests.benchmarks.table import read, write
 
 METHOD = {"300x50x400": "colgen"}
 DECOMPOSED, PRICED, LONG = ("20x50x50",), ("300x50x400",), ("300x50x100",)
@@ -194,58 +193,32 @@ def child(name: str) -> str:
 
 
 COLUMNS = ("size", "seed", "part", "cores", "limit", "status", "seconds", "objective", "bound")
+AFFINITY = os.sched_getaffinity(0)
 
 
-def solved(part: Part, cores: int, size: str, seed: int) -> dict[str, Any]:
+def solved(part: Part, cores: int, size: str, seed: int) -> tuple[object, ...]:
     """One solve without the part, as a row."""
     method, limit = part.method or METHOD.get(size, "benders"), LIMITS[size]
     params = dict(part.params)
     os.sched_setaffinity(0, sorted(AFFINITY)[-cores:])
     with switched_off(part.name), mock.patch.object(processes, "CHILD", child(part.name)):
         result = solve(instance(size, seed), method, time_limit=limit, params=params or None)
-    return {
-        "size": size,
-        "seed": seed,
-        "part": part.name,
-        "cores": cores,
-        "limit": limit,
-        "status": result.status,
-        "seconds": round(result.seconds, 2),
-        "objective": result.objective,
-        "bound": result.upper_bound,
-    }
-
-
-AFFINITY = os.sched_getaffinity(0)
-
-
-def read(path: Path) -> list[Row]:
-    if not path.exists():
-        return []
-    with path.open(newline="") as file:
-        return [*csv.DictReader(file)]
+    found = (result.status, round(result.seconds, 2), result.objective, result.upper_bound)
+    return (size, seed, part.name, cores, limit, *found)
 
 
 def run(path: Path, seeds: Sequence[int], names: Sequence[str], cores: int | None) -> None:
-    """Solve what the file lacks, and append each row as it comes."""
-    known = {(*place(row), row["part"]) for row in read(path)}
-    wanted = [
-        (BY_NAME[name], number, size, seed)
-        for seed in seeds
-        for name in names
-        for number, sizes in BY_NAME[name].sizes
-        for size in sizes
-        if cores in (None, number) and (size, str(seed), str(number), name) not in known
-    ]
-    for part, number, size, seed in wanted:
-        row = solved(part, number, size, seed)
-        is_new = not path.exists()
-        with path.open("a", newline="") as file:
-            writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-            if is_new:
-                writer.writeheader()
-            writer.writerow(row)
-        print(*row.values(), flush=True)
+    """Solve what the file lacks, and write it anew after each solve."""
+    rows: list[Sequence[object]] = [tuple(row.values()) for row in read(path, COLUMNS)]
+    known = {tuple(row[:4]) for row in rows}
+    for seed, name in product(seeds, names):
+        for number, sizes in BY_NAME[name].sizes:
+            for size in sizes:
+                if cores not in (None, number) or (size, str(seed), name, str(number)) in known:
+                    continue
+                rows.append(solved(BY_NAME[name], number, size, seed))
+                write(path, [COLUMNS, *rows])
+                print(*rows[-1], flush=True)
 
 
 def gap(row: Mapping[str, str]) -> float:
@@ -295,13 +268,15 @@ def table(rows: Sequence[Row]) -> Iterator[tuple[str, ...]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--csv", type=Path, help="append each solve to this file")
-    parser.add_argument("--table", type=Path, help="print what such a file says, a row a part")
+    parser.add_argument(
+        "--table", type=Path, help="write ablation.csv beside such a file, a row a part"
+    )
     parser.add_argument("--seeds", type=int, nargs="+", default=[701, 702, 703])
     parser.add_argument("--cores", type=int, choices=CORES, help="only solves on so many cores")
     parser.add_argument("--parts", nargs="+", choices=[*BY_NAME], default=[*BY_NAME])
     given = parser.parse_args()
     if given.table is not None:
-        csv.writer(sys.stdout, lineterminator="\n").writerows(table(read(given.table)))
+        write(given.table.with_name("ablation.csv"), table(read(given.table, COLUMNS)))
         return
     run(given.csv, given.seeds, given.parts, given.cores)
 

@@ -1,41 +1,41 @@
 """Offline methods over many seeds: how often they prove the optimum, and which gaps are left.
 
-    python -m tests.benchmarks.distribution --json runs.jsonl --csv docs/benchmarks/distribution.csv
-    python -m tests.benchmarks.distribution --seeds 2 --limit 5 --sizes testbed --json few.jsonl
+    python -m tests.benchmarks.distribution solves.csv --csv distribution.csv
+    python -m tests.benchmarks.distribution few.csv --seeds 2 --limit 5 --sizes testbed
 
 Every method and CP-SAT solve the same instances, ten seeds of each size, one after the other, for
 as long as each other; all start from OASiS's schedules, which take no time of it. One thread each,
 and a second process for `benders` and `colgen`.
 
 A size is `testbed` or HORIZONxSERVERSxJOBS, so many servers a side, of the `calibrated` preset. The
-file of --json gets a line after each solve; what it has already is not solved again, so that the
-same command goes on where an interrupted one stopped. The table of --solves has a row for each
-solve. It is added to: a solve replaces one of the same instance, limit and method, and all others
-stay, also those that the file of --json lacks. --csv has a row for each size, limit and method in
-that table. With `--seeds 0` nothing is solved, and both are only written.
+first file gets a row after each solve; what it has already is not solved again, so that the same
+command goes on where an interrupted one stopped. --csv has a row for each size, limit and method in
+that file. With `--seeds 0` nothing is solved, and both are only written.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import re
 import statistics
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import oasis
-from oasis.model.files import write_text
 from oasis.solvers import Status
 from offline import METHODS, OfflineResult
-from tests.benchmarks import cpsat, intervals
-from tests.benchmarks.intervals import TITLES, Interval
+from tests.benchmarks import cpsat, table
 from tests.benchmarks.streams import calibrated
 
 PEER = "cpsat"
+TITLES = {
+    "milp": "compact HiGHS",
+    "colgen": "column generation",
+    "benders": "Benders decomposition",
+    "cpsat": "CP-SAT",
+}
 # The sizes of the page, and the seconds that each method has there.
 SIZES = {
     "testbed": 600.0,
@@ -53,7 +53,6 @@ SOLVES = (
     *("size", "seed", "seconds each", "method", "status", "seconds"),
     *("objective", "upper bound", "gap %"),
 )
-NUMBERS = (1, 2, 5, 6, 7, 8)  # which of these columns hold numbers
 
 
 class Solve(NamedTuple):
@@ -68,15 +67,6 @@ class Solve(NamedTuple):
     objective: str
     upper_bound: str
     gap: str
-
-    @classmethod
-    def of(cls, interval: Interval) -> Self:
-        """Build the row of a solve."""
-        name, _, seed = interval.instance.partition(":")
-        title, end = TITLES.get(interval.method, interval.method), interval.result
-        took = (str(end.status), f"{end.seconds:.1f}")
-        ends = (f"{end.objective:.9g}", f"{end.upper_bound:.9g}", f"{100 * end.gap:.3f}")
-        return cls(name, seed, f"{interval.limit:g}", title, *took, *ends)
 
     @property
     def order(self) -> tuple[object, ...]:
@@ -113,15 +103,6 @@ def methods(text: str) -> list[str]:
     return names
 
 
-def started(name: str) -> tuple[Path, list[Interval]]:
-    """A file to go on with, and what it has already."""
-    path = Path(name)
-    try:
-        return path, intervals.read(path) if path.exists() else []
-    except (OSError, ValueError) as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
-
-
 def solved(problem: oasis.Instance, method: str, limit: float) -> OfflineResult:
     """The result of a method; all of them start from OASiS's schedules."""
     if method != PEER:
@@ -130,46 +111,19 @@ def solved(problem: oasis.Instance, method: str, limit: float) -> OfflineResult:
     return cpsat.solve_cpsat(problem, limit, start)
 
 
-def runs(given: argparse.Namespace) -> Iterator[Interval]:
-    """Each method on each instance; what is new goes to the file as it comes."""
-    path, before = given.json
-    known = {interval.key: interval for interval in before}
-    for name in given.sizes or SIZES:
-        limit = SIZES.get(name, 300.0) if given.limit is None else given.limit
-        for seed in range(given.first_seed, given.first_seed + given.seeds):
-            for method in given.methods:
-                key = (f"{name}:{seed}", method, limit)
-                if key in known:
-                    yield known[key]
-                    continue
-                interval = Interval(*key, solved(instance(name, seed), method, limit))
-                if interval.result.status is Status.INTERRUPTED:
-                    sys.exit(130)
-                intervals.append(path, interval)
-                print(interval.line([limit / 5]), flush=True)
-                yield interval
+def of(name: str, seed: int, limit: float, method: str) -> Solve:
+    """Solve an instance; its row."""
+    end = solved(instance(name, seed), method, limit)
+    if end.status is Status.INTERRUPTED:
+        sys.exit(130)
+    took = (str(end.status), f"{end.seconds:.1f}")
+    ends = (f"{end.objective:.9g}", f"{end.upper_bound:.9g}", f"{100 * end.gap:.3f}")
+    return Solve(name, str(seed), f"{limit:g}", TITLES[method], *took, *ends)
 
 
-def known_solves(path: Path | None) -> list[Solve]:
+def known(path: Path) -> list[Solve]:
     """The rows of a table of solves, none if there is no such file."""
-    if path is None or not path.exists():
-        return []
-    with path.open(encoding="utf-8", newline="") as stream:
-        rows = [tuple(row) for row in csv.reader(stream)]
-    if rows[:1] != [SOLVES]:
-        sys.exit(f"{path}: expected the columns {', '.join(SOLVES)}")
-    for number, row in enumerate(rows[1:], start=2):
-        if len(row) != len(SOLVES) or not all(_is_number(row[k]) for k in NUMBERS):
-            sys.exit(f"{path}, line {number}: expected a row of a solve, got {','.join(row)!r}")
-    return [Solve(*row) for row in rows[1:]]
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    return [Solve(*row.values()) for row in table.read(path, SOLVES)]
 
 
 def in_order(solves: Iterable[Solve]) -> list[Solve]:
@@ -206,42 +160,37 @@ def _ranges(seeds: Sequence[int]) -> str:
     return ", ".join(" to ".join(map(str, one)) for one in ranges)
 
 
-def write(path: Path, rows: Iterable[Sequence[str]]) -> None:
-    """Write a table, its heading first; a file that was there is replaced in one step."""
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
-    write_text(path, text.getvalue())
-
-
 def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("solves", type=Path, help="add a row for each solve to this file")
     parser.add_argument("--sizes", type=size, nargs="+", help="default: those of the page")
     parser.add_argument("--seeds", type=int, default=10, help="instances of each size")
     parser.add_argument("--first-seed", type=int, default=101, help="the first of these seeds")
     parser.add_argument("--limit", type=float, help="seconds for each solve; default: by size")
     parser.add_argument("--methods", type=methods, default=f"milp,colgen,benders,{PEER}")
-    parser.add_argument("--json", type=started, required=True, help="append each result here")
     parser.add_argument("--csv", type=Path, help="write the distribution of all solves here")
-    parser.add_argument("--solves", type=Path, help="add a row for each solve here")
-    found = parser.parse_args(given)
-    path, _ = found.json
-    if found.seeds == 0 and not path.exists():
-        parser.error(f"expected a file of solves for --seeds 0, but there is no {path}")
-    return found
+    return parser.parse_args(given)
+
+
+def wanted(given: argparse.Namespace) -> Iterator[tuple[str, int, float, str]]:
+    """What is to be solved: size, seed, limit and method."""
+    for name in given.sizes or SIZES:
+        limit = SIZES.get(name, 300.0) if given.limit is None else given.limit
+        for seed in range(given.first_seed, given.first_seed + given.seeds):
+            for method in given.methods:
+                yield name, seed, limit, method
 
 
 def main() -> None:
     given = arguments()
-    known = known_solves(given.solves)
-    for _ in runs(given):
-        pass
-    path, _ = given.json
-    solves = in_order([*known, *map(Solve.of, intervals.read(path))])
-    rows = [COLUMNS, *distribution(solves)]
+    found = known(given.solves)
+    for name, seed, limit, method in wanted(given):
+        if (name, str(seed), f"{limit:g}", TITLES[method]) not in {one[:4] for one in found}:
+            found = in_order([*found, of(name, seed, limit, method)])
+            table.write(given.solves, [SOLVES, *found])
+    rows = [COLUMNS, *distribution(found)]
     if given.csv is not None:
-        write(given.csv, rows)
-    if given.solves is not None:
-        write(given.solves, [SOLVES, *solves])
+        table.write(given.csv, rows)
     for row in rows:
         print(" | ".join(row))
 

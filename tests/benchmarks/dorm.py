@@ -7,14 +7,13 @@ work on the machine disturbs less than the clock.
 
 from __future__ import annotations
 
-import argparse
-import csv
-from pathlib import Path
+from collections.abc import Iterator
 from time import process_time
 
 import oasis
 from baselines import Dorm
 from tests.benchmarks.streams import calibrated
+from tests.benchmarks.table import main
 
 SLOTS, SERVERS = 300, 50
 RUNS = tuple((jobs, seed) for jobs in (100, 400) for seed in (1, 2, 3))
@@ -34,14 +33,9 @@ def row(jobs: int, seed: int) -> tuple[str, ...]:
     return (str(jobs), str(seed), f"{seconds:.1f}", *counts, f"{run.total_utility:.1f}")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("file", type=Path, metavar="FILE.csv", help="write the table here")
-    path = parser.parse_args().file
-    found = [row(jobs, seed) for jobs, seed in RUNS]
-    with path.open("w", encoding="utf-8", newline="") as stream:
-        csv.writer(stream, lineterminator="\n").writerows([COLUMNS, *found])
+def rows() -> Iterator[tuple[str, ...]]:
+    return (row(jobs, seed) for jobs, seed in RUNS)
 
 
 if __name__ == "__main__":
-    main()
+    main(COLUMNS, rows, __doc__)

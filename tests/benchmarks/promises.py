@@ -8,15 +8,13 @@ file is the table of the page (docs/recourse).
 
 from __future__ import annotations
 
-import argparse
-import csv
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from statistics import fmean
 
 import oasis
 from oasis.online.recourse import SampledFutures
 from tests.benchmarks.streams import calibrated
+from tests.benchmarks.table import main
 
 SHARES = (0.6, 0.8, 0.95, None)  # none: the planned completion itself
 COLUMNS = ("promised", "testbed, 12 jobs", "T = 20, 10 + 10 servers, 20 jobs", "all", "instances")
@@ -51,18 +49,5 @@ def rows(families: Mapping[str, Sequence[oasis.Instance]]) -> list[tuple[str, ..
     return made
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("file", type=Path, metavar="FILE.csv", help="write the table here")
-    path = parser.parse_args().file
-    found = rows(families())
-    with path.open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        writer.writerows(found)
-    for row in (COLUMNS, *found):
-        print(" | ".join(row))
-
-
 if __name__ == "__main__":
-    main()
+    main(COLUMNS, lambda: rows(families()), __doc__)

@@ -2,12 +2,10 @@
 
 FIFO over slices of 10,000 Philly jobs (of at most 8 GPUs) on 64 GPUs, and over whole virtual
 clusters, beside a bare event loop that gives the same completion times (asserted). Wall clock of
-the run alone: reading the trace is not part of it. The aim is 10,000 jobs/s and 300 MB. With
-``--csv docs/benchmarks/simulator.csv`` it writes the table of the page (docs/benchmarks/simulator).
+the run alone: reading the trace is not part of it. The aim is 10,000 jobs/s and 300 MB.
+docs/benchmarks/simulator.csv is the table of the page.
 """
 
-import argparse
-import csv
 import os
 import resource
 from pathlib import Path
@@ -17,6 +15,7 @@ from baselines import FIFO
 from oasis.simulator import replay, rigid_workload
 from oasis.traces import read_plain
 from tests.benchmarks import bare_loop
+from tests.benchmarks.table import main
 from tests.philly_shape import philly_jobs
 
 DATA = Path(os.environ.get("OASIS_DATA", Path(__file__).parents[2] / "../shared/data"))
@@ -24,7 +23,6 @@ SERVERS = {"pooled": [64], "whole": [8] * 8}
 CLUSTERS = ("6214e9", "11cb48", "6c71a0", "b436b2", "ee9e8c", "0e4a51")
 COLUMNS = ("jobs of", "jobs", "placement", "policy", "jobs/s", "bare loop", "ratio")
 COLUMNS = (*COLUMNS, "mean completion (s)")
-ROW = "{:>14}  {:>6}  {:9}  {:6}  {:>7}  {:>9}  {:>5}  {:>20}"
 
 
 def chosen(trace, jobs=10_000, slices=5, clusters=CLUSTERS):
@@ -37,20 +35,11 @@ def chosen(trace, jobs=10_000, slices=5, clusters=CLUSTERS):
     return found
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--csv", type=Path, metavar="FILE", help="write the table here, too")
-    given = parser.parse_args()
-    rows = [COLUMNS]
-    print(ROW.format(*COLUMNS))
+def rows():
     for name, jobs in chosen(DATA / "philly_sia.csv").items():
         for placement in SERVERS:
-            rows.append(measure(name, jobs, placement))
-            print(ROW.format(*rows[-1]))
+            yield measure(name, jobs, placement)
     print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
-    if given.csv:
-        with given.csv.open("w", encoding="utf-8", newline="") as stream:
-            csv.writer(stream, lineterminator="\n").writerows(rows)
 
 
 def measure(name, jobs, placement):
@@ -58,9 +47,9 @@ def measure(name, jobs, placement):
     begin = perf_counter()
     outcome = replay(workload, FIFO())
     rate = len(jobs) / (perf_counter() - begin)
-    rows = [(job.submitted, job.duration, job.gpus) for job in jobs]
+    given = [(job.submitted, job.duration, job.gpus) for job in jobs]
     begin = perf_counter()
-    ends = bare_loop.fifo(rows, SERVERS[placement])
+    ends = bare_loop.fifo(given, SERVERS[placement])
     least = len(jobs) / (perf_counter() - begin)
     assert ends == [times.end for times in outcome.jobs]
     speeds = f"{rate:.0f}", f"{least:.0f}", f"{least / rate:.1f}"
@@ -68,4 +57,4 @@ def measure(name, jobs, placement):
 
 
 if __name__ == "__main__":
-    main()
+    main(COLUMNS, rows, __doc__)

@@ -9,13 +9,10 @@ cores counts both. Every run is verified, and a solve is ended by its work limit
 
 from __future__ import annotations
 
-import csv
-import os
 import resource
-import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass, fields
+from dataclasses import astuple, dataclass, fields
 from functools import partial
 from multiprocessing import get_context
 from time import process_time
@@ -24,6 +21,7 @@ import oasis
 from baselines.registry import make
 from oasis.simulator import PlainJob, replay, rigid_workload
 from offline import configuration_bound, solve
+from tests.benchmarks.table import main
 
 WORK = 20.0  # units for each solve, about as many seconds
 # slots, servers of each group, jobs; all of the preset "calibrated"
@@ -107,32 +105,23 @@ def measurements() -> Iterator[Callable[[], Row]]:
             yield partial(replay_trace, who, jobs)
 
 
-def main(path: str) -> None:
-    rows = []
+def rows() -> Iterator[list[object]]:
     context = get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=context, max_tasks_per_child=1) as pool:
         for row in pool.map(_call, measurements()):
-            print(row, flush=True)
-            rows.append(row)
-    part = f"{path}.part"
-    with open(part, "w", newline="", encoding="utf-8") as file:
-        table = csv.DictWriter(file, [field.name for field in fields(Row)], lineterminator="\n")
-        table.writeheader()
-        table.writerows(_shown(row) for row in rows)
-    os.replace(part, path)
+            yield [_shown(value) for value in astuple(row)]
 
 
 def _call(measure: Callable[[], Row]) -> Row:
     return measure()
 
 
-def _shown(row: Row) -> dict[str, object]:
+def _shown(value: object) -> object:
     """Three digits: more would be noise."""
-    return {
-        name: f"{value:.3g}" if isinstance(value, float) else value
-        for name, value in asdict(row).items()
-    }
+    if value is None:
+        return ""
+    return f"{value:.3g}" if isinstance(value, float) else value
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main([field.name for field in fields(Row)], rows, __doc__)

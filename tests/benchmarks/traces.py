@@ -6,8 +6,6 @@ again wherever the traces lie.
 
 from __future__ import annotations
 
-import argparse
-import csv
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +14,7 @@ import oasis
 from experiments import competitive_ratio
 from oasis.traces import OpenbOptions, PhillyOptions, read_instance
 from oasis.traces.job_table import TraceOptions
+from tests.benchmarks.table import main
 
 DATA = Path(os.environ.get("OASIS_DATA", Path(__file__).parents[2] / "../shared/data"))
 FILES = ("philly_sia.csv", "openb_pod_list_default.csv", "openb_node_list_gpu_node.csv")
@@ -90,17 +89,10 @@ def seeds(read: Callable[..., tuple[oasis.Instance, TraceOptions]], data: Path) 
     return [(f"ratio with `seed` {', '.join(map(str, SEEDS))}", ", ".join(ratios))]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("file", type=Path, metavar="FILE.csv", help="write the table here")
-    path = parser.parse_args().file
+def rows() -> Iterator[tuple[str, ...]]:
     both = [[*column(read, DATA), *seeds(read, DATA)] for read in TRACES]
-    found = [(name, one, other) for (name, one), (_, other) in zip(*both, strict=True)]
-    with path.open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        writer.writerows(found)
+    return ((name, one, other) for (name, one), (_, other) in zip(*both, strict=True))
 
 
 if __name__ == "__main__":
-    main()
+    main(COLUMNS, rows, __doc__)

@@ -2,29 +2,40 @@
 
 from __future__ import annotations
 
+import io
+import os
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
+
+import pytest
 
 import oasis
+from experiments.cli.main import main
 from oasis.kubernetes.api.connection import Connection, RetryParams
-from oasis.kubernetes.api.resources import CLASSES, OASIS_JOBS, PODS, WINDOWS, Objects
-from oasis.kubernetes.cluster.pods import by_job
+from oasis.kubernetes.api.resources import OASIS_JOBS, PODS, Objects
+from oasis.kubernetes.cluster.pods import by_job, is_ending
 from oasis.kubernetes.control.controller import Controller
 from oasis.kubernetes.control.settings import ControllerSettings
-from oasis.kubernetes.names import FIELD_MANAGER, HOSTNAME, PLURAL
+from oasis.kubernetes.names import API_VERSION, FIELD_MANAGER, HOSTNAME, KIND, NODE_ROLE, PLURAL
 from oasis.kubernetes.objects.manifests import own, shared
 from oasis.kubernetes.objects.oasis_job import SlotClock
 from tests.background import beside
-from tests.kubernetes.controlplane.access import Account, apply
+from tests.kubernetes.cluster import Cluster, pod, room
+from tests.kubernetes.controlplane.access import Account
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.faults import FaultPlan, let_meet
 from tests.kubernetes.instance_objects import job_object, node_objects
+from tests.unit.kubernetes.played import job
 
+CLOCK = SlotClock(slot_seconds=4.0, startup_seconds=2.5)
+ENDED = {"Completed", "Rejected", "GivenUp"}
 EXAMPLE = Path(__file__).parents[2] / "docs/examples/congested.json"
 SYSTEM = "oasis-system"
 
@@ -46,18 +57,9 @@ class Scene:
     def __init__(self, plane: ControlPlane, namespace: str, clock: SlotClock) -> None:
         self.plane, self.namespace, self.clock = plane, namespace, clock
         kinds = [made for made in shared() if made["kind"] == "CustomResourceDefinition"]
-        apply(plane.client, kinds)
+        plane.define(kinds)
         self.account: Account = plane.service_account(FIELD_MANAGER, SYSTEM, rights())
-        self.admin = Objects(Connection.open(str(plane.admin.kubeconfig())))
-        until(self._served, "our kinds are served", 30.0)
-
-    def _served(self) -> bool:
-        try:
-            for kind in (OASIS_JOBS, CLASSES, WINDOWS):
-                self.admin.list_all(kind)
-        except oasis.OasisError:
-            return False
-        return True
+        self.admin = plane.objects
 
     def settings(self, **more: Any) -> ControllerSettings:
         """Those of the controllers here."""
@@ -72,13 +74,17 @@ class Scene:
         }
         return ControllerSettings(**(given | more))
 
-    def add_nodes(self, cluster: oasis.Cluster, more: Mapping[str, str] | None = None) -> None:
-        """The servers of `cluster` as nodes, with `more` labels; waits until they are ready."""
-        nodes = node_objects(cluster)
-        for node in nodes:
-            labels = {**node["metadata"]["labels"], **(more or {})}
-            self.plane.nodes.add(node["metadata"]["name"], node["status"]["allocatable"], labels)
-        self.plane.nodes.wait_ready(*(node["metadata"]["labels"][HOSTNAME] for node in nodes))
+    def add_nodes(self, cluster: oasis.Cluster, pool: str = "") -> None:
+        """The servers of `cluster` as nodes, perhaps of a pool; waits until they are ready."""
+        names = []
+        for node in node_objects(cluster):
+            name, labels = node["metadata"]["name"], node["metadata"]["labels"]
+            if pool:
+                name = f"{pool}-{name}"
+                labels |= {HOSTNAME: name, "pool": pool}
+            self.plane.nodes.add(name, node["status"]["allocatable"], labels)
+            names.append(name)
+        self.plane.nodes.wait_ready(*names)
 
     def job(self, job: oasis.Job, slot_seconds: float, **spec: Any) -> dict[str, Any]:
         """The object of a job of an instance."""
@@ -141,11 +147,79 @@ class Scene:
         pods = self.admin.list_all(PODS, self.namespace)[0]
         return by_job({PLURAL: jobs, "pods": pods})
 
+    # -- what owners and operators do --------------------------------------------------------------
 
-def drive(scene: Scene, instance: oasis.Instance, until_slot: int, first: int = 0) -> None:
-    """Submit the jobs of `instance`, from the `first` on, in the slots before their arrival."""
-    for job in instance.jobs_by_arrival()[first:]:
-        at = scene.clock.begin(job.arrival) - 0.5 * scene.clock.slot_seconds
-        time.sleep(max(0.0, at - time.time()))
-        scene.submit(scene.job(job, instance.slot_seconds))
-    time.sleep(max(0.0, scene.clock.begin(until_slot) - time.time()))
+    def rigid(self, name: str, workers: int, slots: float, **spec: Any) -> dict[str, Any]:
+        """A job of `workers` workers with a GPU each that runs for `slots` slots."""
+        seconds = workers * slots * self.clock.work_seconds
+        return self.elastic(name, workers, workers, seconds, **spec)
+
+    def elastic(
+        self, name: str, minimum: int, maximum: int, seconds: float, **spec: Any
+    ) -> dict[str, Any]:
+        """A job of `minimum` to `maximum` workers with a GPU each and `seconds` of work."""
+        template = {"spec": pod(name, 1)["spec"]}
+        made = job(name, minimum=minimum, maximum=maximum, template=template)
+        made["metadata"]["namespace"] = self.namespace
+        own = {"utility": {"kind": "constant", "value": 10}, "work": {"workerSeconds": seconds}}
+        return {"apiVersion": API_VERSION, "kind": KIND, **made, "spec": made["spec"] | own | spec}
+
+    def delete(self, name: str) -> None:
+        """Delete a job in the way its owner would."""
+        self.admin.connection.request("DELETE", OASIS_JOBS.path(self.namespace, name))
+
+    def edit(self, name: str, spec: dict[str, Any]) -> None:
+        """A merge patch of the spec, as its owner would."""
+        meta = {"name": name, "namespace": self.namespace}
+        self.admin.merge_patch(OASIS_JOBS, {"metadata": meta, "spec": spec})
+
+    def call(self, *words: str, code: int = 0) -> str:
+        """Run a subcommand as the admin, in this process, that ends with `code`; its output."""
+        where = ("--kubeconfig", str(self.plane.admin.kubeconfig()))
+        out, err = io.StringIO(), io.StringIO()
+        with (
+            redirect_stdout(out),
+            redirect_stderr(err),
+            patch.dict(os.environ, COLUMNS="200"),
+            pytest.raises(SystemExit) as ended,
+        ):
+            main(["kubernetes", *words, *where])
+        assert ended.value.code == code, err.getvalue()
+        return out.getvalue()
+
+    # -- what comes of it --------------------------------------------------------------------------
+
+    def wait(self, phases: dict[str, str], within: float = 90.0) -> None:
+        """Wait until the jobs are in these phases."""
+        until(lambda: self.phases().items() >= phases.items(), f"phases {phases}", within)
+
+    def all_ended(self) -> bool:
+        """Whether no job runs or waits any more."""
+        return all(phase in ENDED for phase in self.phases().values())
+
+    def wait_ended(self, within: float = 120.0) -> dict[str, str]:
+        """Wait until all jobs have ended; return their phases."""
+        until(self.all_ended, "all jobs have ended", within)
+        return self.phases()
+
+    def running(self) -> list[dict[str, Any]]:
+        """Our running pods that are not being deleted."""
+        pods = [pod for pods in self.our_pods().values() for pod in pods.values()]
+        return [p for p in pods if p["status"]["phase"] == "Running" and not is_ending(p)]
+
+    def workers(self) -> dict[str, int]:
+        """Running pods of each job, by name of the job."""
+        return Counter(pod["metadata"]["ownerReferences"][0]["name"] for pod in self.running())
+
+
+def scene_of(
+    cluster: Cluster, nodes: int | Mapping[str, str] = 2, gpus: int = 4, clock: SlotClock = CLOCK
+) -> Scene:
+    """A scene with nodes that take tasks of both kinds, or with these: a role by name."""
+    found = Scene(cluster.plane, cluster.namespace, clock)
+    if isinstance(nodes, int):
+        nodes = dict.fromkeys((f"n{k}" for k in range(nodes)), "both")
+    for name, role in nodes.items():
+        cluster.plane.nodes.add(name, room(gpus), {NODE_ROLE: role})
+    cluster.plane.nodes.wait_ready(*nodes)
+    return found

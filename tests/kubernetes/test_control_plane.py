@@ -13,29 +13,12 @@ from pathlib import Path
 import pytest
 
 from tests.kubernetes.cluster import Cluster, pod, room
-from tests.kubernetes.controlplane.audit import read_audit
 from tests.kubernetes.controlplane.build import CONTROLPLANE, KUBERNETES, KWOK
 from tests.kubernetes.controlplane.guardian import Guardian, processes_in, started
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.processes.nodes import ProcessNodes
 
 ROOT = Path(__file__).resolve().parents[2]
-
-# -- the audit log ---------------------------------------------------------------------------------
-
-
-def test_line_that_a_killed_server_left_unfinished_is_left_out(tmp_path):
-    whole = (
-        '{"kind":"Event","user":{"username":"u"},"verb":"get","requestURI":"/api?x=1",'
-        '"annotations":{"authorization.k8s.io/decision":"allow"}}\n'
-    )
-    log = tmp_path / "audit.log"
-    log.write_text(whole + whole[:30] + whole + whole[:50])
-    assert [request.path for request in read_audit(log, "u")] == ["/api"] * 2
-    log.write_text("{broken\n")
-    with pytest.raises(ValueError, match="Expecting"):
-        read_audit(log, "u")
-
 
 # -- what was built, and what is collected ---------------------------------------------------------
 

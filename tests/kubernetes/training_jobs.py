@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,7 @@ import numpy as np
 
 from oasis.kubernetes.api.resources import EVENTS
 from oasis.kubernetes.names import BANDWIDTH, KIND, NODE_ROLE
-from tests.kubernetes.adapter import elastic
 from tests.kubernetes.cluster import GPU, report_rights
-from tests.kubernetes.controlplane.access import apply
 from tests.kubernetes.processes.nodes import ProcessNodes
 from tests.kubernetes.scene import Scene
 from tests.kubernetes.trainings import regression
@@ -41,7 +40,7 @@ class Training:
     ) -> tuple[dict[str, Any], int]:
         """A job that trains for this many worker-slots, and its steps."""
         steps, seconds, env = self._work(name, slots)
-        made = elastic(self.scene, name, *workers, seconds, **{**self.spec, **spec})
+        made = self.scene.elastic(name, *workers, seconds, **{**self.spec, **spec})
         limits = {GPU: "1", **({BANDWIDTH: "1G"} if self.servers else {})}
         template = self._template(env, limits)
         # Work is counted while a gang is ready: not while its processes start.
@@ -92,17 +91,21 @@ def regression_weights(steps: int, rate: float = regression.RATE) -> np.ndarray[
 
 def add_machines(scene: Scene, nodes: ProcessNodes, *gpus: int) -> None:
     """Add nodes with these GPUs, and one for parameter servers; pods may report."""
-    apply(scene.plane.client, report_rights(scene.namespace))
+    scene.plane.apply(report_rights(scene.namespace))
     for k, count in enumerate(gpus):
         nodes.add(f"gpu-{k}", {**ROOM, GPU: str(count)}, {NODE_ROLE: "worker"})
     nodes.add("cpu-0", ROOM, {NODE_ROLE: "ps"})
 
 
-def start_controller(scene: Scene, nodes: ProcessNodes, *words: str) -> Path:
-    """`oasis kubernetes run`, as its owner starts it; its log."""
+@contextmanager
+def controlled(scene: Scene, nodes: ProcessNodes, *words: str) -> Iterator[None]:
+    """`oasis kubernetes run`, as its owner starts it; what all said is shown if the test fails."""
     log = nodes.directory / "controller.log"
     nodes.guardian.start(scene.command(*words), log, {**os.environ, "PYTHONPATH": str(ROOT)})
-    return log
+    try:
+        yield
+    finally:
+        print(log.read_text(), nodes.logs())  # noqa: T201
 
 
 def reasons(scene: Scene, name: str) -> set[str]:

@@ -51,19 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def drawn(
     sources: dict[str, tuple[str, str]], size: int, rng: np.random.Generator, text: str = ""
 ) -> list[Mutant]:
-    """A sample of the mutants, in the order of the table.
-
-    Parameters
-    ----------
-    sources : dict of str to (str, str)
-        Part and text of each module, by path.
-    size : int
-        Number of mutants; all of them if there are fewer.
-    rng : numpy.random.Generator
-        Source of the sample.
-    text : str
-        What the changed lines must contain.
-    """
+    """A sample of the mutants whose lines contain `text`, in the order of the table."""
     everywhere = [
         place
         for module, (part, source) in sources.items()

@@ -86,30 +86,14 @@ class ReplaceByOpposite(Operator):
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """One change of one module.
-
-    Parameters
-    ----------
-    part, module : str
-        The part of the core and the path of the module.
-    row : int
-        The first line that changes, counted from 1.
-    inside : str
-        The function or class around it.
-    operator : str
-        What kind of change it is.
-    line, becomes : str
-        The lines that change, before and after.
-    code : str
-        The whole module after the change.
-    """
+    """One change of one module: `row` is its first line, `code` the whole module afterwards."""
 
     part: str
     module: str
     row: int
-    inside: str
+    inside: str  # the function or class around it
     operator: str
-    line: str
+    line: str  # the lines that change, joined
     becomes: str
     code: str
 

@@ -12,6 +12,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "docs" / "examples" / "congested.json"
+ELASTIC = ROOT / "docs" / "examples" / "elastic.json"
 SWEEP = ROOT / "docs" / "examples" / "sweep.toml"
 JOB = ROOT / "docs" / "examples" / "job.json"
 

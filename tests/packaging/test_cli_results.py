@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import oasis
-from tests.packaging.commands import EXAMPLE, JOB, SMALL, Oasis, assert_refused
+from tests.packaging.commands import ELASTIC, EXAMPLE, JOB, SMALL, Oasis, assert_refused
 
 
 @pytest.mark.parametrize("command", ["run", "solve", "ratio", "compare", "replay", "quote"])
@@ -97,3 +97,42 @@ def test_a_ratio_without_its_instance_is_drawn_without_the_jobs_and_says_so(
     assert len(part.read_bytes()) < len(whole.read_bytes())
     assert run("plot", path, "-o", part, "--instance", moved)[0] == 0
     assert part.read_bytes() == whole.read_bytes()
+
+
+def test_a_style_changes_the_picture_and_nothing_without_one(run: Oasis, tmp_path: Path) -> None:
+    style = tmp_path / "mine.mplstyle"
+    style.write_text("font.size: 15\n")
+    names = ("plain", "mine", "again")
+    paths = [tmp_path / f"{name}.svg" for name in names]
+    words = ("compare", EXAMPLE, "--policies", "fifo,drf", "--plot")
+    assert run(*words, paths[0])[0] == 0
+    assert run(*words, paths[1], "--style", style)[0] == 0
+    assert run(*words, paths[2])[0] == 0
+    plain, mine, again = (path.read_bytes() for path in paths)
+    assert plain == again
+    assert plain != mine
+
+
+@pytest.mark.parametrize("command", ["replay", "compare"])
+def test_what_comes_of_elastic_jobs_can_be_drawn_and_reported(
+    run: Oasis, tmp_path: Path, command: str
+) -> None:
+    """The document names the format of its jobs; it is a result nevertheless."""
+    result, page, picture = (tmp_path / name for name in ("r.json", "r.html", "r.svg"))
+    assert run(command, ELASTIC, "--policies", "fifo,drf", "-o", result)[0] == 0
+    assert run("plot", result, "-o", picture)[0] == 0
+    assert run("report", result, "-o", page)[0] == 0
+    assert picture.read_text(encoding="utf-8").lstrip().startswith("<?xml")
+    assert f"oasis {command} {ELASTIC}" in page.read_text(encoding="utf-8")
+
+
+def test_a_schedule_of_the_library_is_checked(run: Oasis, tmp_path: Path) -> None:
+    name, best = "testbed-t10-w7-p2-j12-mixed-s7", tmp_path / "best.json"
+    best.write_text(run("library", "schedules", name)[1])
+    code, out, _ = run("library", "check", best, "--name", name)
+    assert (code, "verified: the same" in out) == (0, True)
+    assert_refused(run("library", "check", best), str(best), "instance: missing")
+    broken = json.loads(best.read_text())
+    broken["schedules"][0]["workers"][0][2] += 1000
+    best.write_text(json.dumps(broken))
+    assert_refused(run("library", "check", best, "--name", name), str(best), "[job ")

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
-import shutil
+import tomllib
 from pathlib import Path
 
 import pytest
 
-from tests.packaging.commands import EXAMPLE, SWEEP, Oasis, assert_refused
+from tests.packaging.commands import ELASTIC, EXAMPLE, SWEEP, Oasis, assert_refused, shell
 
-ROWS = Path(__file__).with_name("usage.txt").read_text(encoding="utf-8").splitlines()
+HERE = Path(__file__).parent
+ROWS = (HERE / "usage.txt").read_text(encoding="utf-8").splitlines()
+FILES = tomllib.loads((HERE / "usage_files.toml").read_text(encoding="utf-8"))
+FILES |= {file.name: file.read_text(encoding="utf-8") for file in (ELASTIC, EXAMPLE, SWEEP)}
 
 
 @pytest.mark.parametrize("row", ROWS)
@@ -20,10 +24,11 @@ def test_bad_usage_is_one_line_and_2(
 ) -> None:
     line, mention = row.split(" => ")
     monkeypatch.chdir(tmp_path)
-    for file in (EXAMPLE, SWEEP):
-        shutil.copy(file, tmp_path)
+    for name in FILES.keys() & {EXAMPLE.name, *shlex.split(line)}:
+        (tmp_path / name).write_text(FILES[name], encoding="utf-8")
+    before = set(tmp_path.iterdir())
     assert_refused(run(*shlex.split(line)), mention)
-    assert {path.name for path in tmp_path.iterdir()} == {EXAMPLE.name, SWEEP.name}
+    assert set(tmp_path.iterdir()) == before
 
 
 @pytest.mark.parametrize("command", ["solve", "ratio"])
@@ -33,3 +38,44 @@ def test_a_solve_ends_at_the_gap_that_was_asked_for(run: Oasis, command: str) ->
     document = json.loads(out)
     assert (code, document["status"]) == (3, "gap_limit")
     assert 1e-6 < document["gap"] <= 0.5
+
+
+def test_without_a_command_the_help_is_printed_and_the_usage_is_bad() -> None:
+    code, out, err = shell()
+    assert code == 2
+    assert "Usage: oasis" in out + err
+    assert "Traceback" not in err
+
+
+def no_constant(name: str) -> float:
+    raise AssertionError(f"{name} is not JSON")
+
+
+def test_limit_before_a_proof_prints_the_interval_and_ends_with_3(run: Oasis) -> None:
+    code, out, _ = run("ratio", EXAMPLE, "--time-limit", 0)
+    assert code == 3
+    assert re.search(r"between \S+ and \S+ \(not proven: time_limit\)", out)
+    code, out, _ = run("ratio", EXAMPLE, "--time-limit", 0, "--json")
+    document = json.loads(out, parse_constant=no_constant)
+    assert code == 3
+    assert document["proven"] is False
+    assert document["ratio"] is None
+    assert document["ratio_lower"] <= document["ratio_upper"]
+    code, out, _ = run("solve", EXAMPLE, "--time-limit", 0, "--json")
+    assert code == 3
+    assert json.loads(out)["status"] == "time_limit"
+
+
+@pytest.mark.parametrize(
+    ("command", "where"), [("solve", "parameters"), ("ratio", "offline_parameters")]
+)
+def test_infinite_time_limit_is_no_limit_and_null_in_json(
+    run: Oasis, small: Path, tmp_path: Path, command: str, where: str
+) -> None:
+    path = tmp_path / "result.json"
+    code, out, _ = run(command, small, "--time-limit", "inf", "--json", "-o", path)
+    assert code == 0
+    document = json.loads(out, parse_constant=no_constant)
+    assert document["status"] == "optimal"
+    assert document[where]["time_limit"] is None
+    assert json.loads(path.read_text(encoding="utf-8")) == document

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import EXAMPLE, JOB, ROOT, SMALL, SWEEP, assert_refused
 
-ELASTIC = ROOT / "docs" / "examples" / "elastic.json"
+from tests.packaging.commands import ELASTIC, EXAMPLE, JOB, SMALL, SWEEP, assert_refused
+
 DATA = json.loads(Path(__file__).with_name("wrong_files.json").read_text(encoding="utf-8"))
 TEXTS = DATA["texts"] | {
     "instance.json": json.dumps(SMALL),

@@ -6,7 +6,6 @@ import json
 import socket
 from pathlib import Path
 
-import pytest
 import yaml
 
 from oasis.kubernetes.objects.manifests import own, shared
@@ -32,21 +31,3 @@ def test_a_port_that_is_taken_is_named(run: Oasis, tmp_path: Path) -> None:
         code, out, err = run("kubernetes", *words, "--kubeconfig", str(kubeconfig))
     assert (code, out) == (2, "")
     assert err.startswith("oasis: --metrics-port: expected a free port: ")
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("kind: Pod\n", "kind: expected OasisJob"),
-        ("kind: OasisJob\n", "metadata.name: expected a name"),
-        ("a: [\n", "expected YAML"),
-    ],
-)
-def test_a_file_that_holds_no_job_is_named(
-    run: Oasis, tmp_path: Path, text: str, message: str
-) -> None:
-    path = tmp_path / "job.yaml"
-    path.write_text(text)
-    code, _, err = run("kubernetes", "quote", path)
-    assert code == 2
-    assert err.startswith(f"oasis: {path}: {message}")

@@ -27,7 +27,7 @@ def test_parts_have_names_and_modules_of_their_own() -> None:
 
 def test_a_pattern_that_matches_nothing_is_refused() -> None:
     with pytest.raises(FileNotFoundError, match=r"no file matches 'oasis/no_such_module\.py'"):
-        files(("oasis/no_such_module.py",))
+        files(["oasis/no_such_module.py"])
 
 
 def test_every_mutant_known_to_change_nothing_is_one_of_the_present_code() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,10 @@ import pytest
 
 from baselines import FIFO
 from oasis.simulator import PlainJob, replay, rigid_workload
-from tests.benchmarks import ablation, distribution, dorm, simulator_speed, traces
-from tests.packaging.page_numbers import ROOT, trace
+from tests.benchmarks import ablation, distribution, dorm, simulator_speed, table, traces
+from tests.packaging.commands import Oasis
+from tests.packaging.figure_rows import ROOT, trace
+from tests.philly_shape import philly_jobs
 
 BENCHMARKS = ROOT / "docs" / "benchmarks"
 
@@ -66,15 +69,36 @@ def test_a_mean_of_the_benchmark_of_the_simulator_is_computed_again(row: dict[st
     assert (row["jobs"], row["mean completion (s)"]) == found
 
 
+@pytest.fixture(scope="module")
+def first_slice(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The jobs that were also run in other simulators, as a plain trace."""
+    jobs = [job for job in philly_jobs(trace("philly_sia.csv"), "6c71a0") if job.gpus <= 8][:500]
+    path = tmp_path_factory.mktemp("slice") / "jobs.csv"
+    rows = [f"{job.id},{job.submitted},{job.duration},{job.gpus}" for job in jobs]
+    path.write_text("\n".join(("id,submitted,duration,gpus", *rows)), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("row", shown("slice"), ids=lambda row: f"{row['policy']}")
+def test_a_slice_takes_as_long_as_beside_other_simulators(
+    run: Oasis, first_slice: Path, row: dict[str, str]
+) -> None:
+    policy, *options = row["replayed with"].split()
+    code, out, err = run("replay", first_slice, "--policies", policy, *options, "--json")
+    assert code == 0, err
+    mean = json.loads(out)["policies"][policy]["mean_completion"]
+    assert f"{mean:.3f}" == row["here (s)"]
+
+
 def test_the_ablation_follows_from_its_solves() -> None:
-    solves = ablation.read(BENCHMARKS / "ablation-solves.csv")
+    solves = table.read(BENCHMARKS / "ablation-solves.csv", ablation.COLUMNS)
     heading, *rows = ablation.table(solves)
     assert [tuple(row.values()) for row in shown("ablation")] == rows
     assert tuple(shown("ablation")[0]) == heading
 
 
 def test_the_distribution_of_solves_follows_from_the_solves() -> None:
-    solves = distribution.known_solves(BENCHMARKS / "solves.csv")
+    solves = distribution.known(BENCHMARKS / "solves.csv")
     rows = [tuple(row.values()) for row in shown("distribution")]
     assert sorted(rows) == sorted(distribution.distribution(solves))
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from experiments.cli.options import flag
-from tests.packaging.commands import EXAMPLE, JOB, SMALL, Oasis, assert_refused
+from experiments.report.sections import commands_of
+from tests.packaging.commands import EXAMPLE, SMALL, Oasis, assert_refused
 from tests.unit.experiments.unusual import UNUSUAL
 
 MEASURED = "decision_seconds"
@@ -57,53 +59,6 @@ def test_short_flags_of_oasis_are_options_like_others(run: Oasis, option: str) -
     by_set = json.loads(run("run", EXAMPLE, "--set", f"oasis.{option}={value}", "--json")[1])
     assert by_flag["parameters"] == by_set["parameters"]
     assert by_flag["parameters"][option] == value
-
-
-def test_set_reaches_the_policies_of_the_other_commands(run: Oasis, small: Path) -> None:
-    words = ("compare", small, "--policies", "rrh,las", "--policy-seed", 3)
-    code, out, _ = run(*words, "--set", "rrh.weight=0.7", "--set", "las.seed=5", "--json")
-    found = {name: row["parameters"] for name, row in json.loads(out)["policies"].items()}
-    assert code == 0
-    assert (found["rrh"]["weight"], found["rrh"]["seed"], found["las"]["seed"]) == (0.7, 3, 5)
-    words = ("ratio", small, "--set", "oasis.scale=2", "--json")
-    document = json.loads(run(*words)[1])
-    assert (document["policy"], document["parameters"]["scale"]) == ("oasis", 2.0)
-    document = json.loads(run("quote", EXAMPLE, JOB, "--set", "oasis.scale=2", "--json")[1])
-    assert document["parameters"]["scale"] == 2.0
-    trace = small.with_name("trace.csv")
-    trace.write_text("id,submitted,duration,gpus\na,0,9,1\n", encoding="utf-8")
-    words = ("replay", trace, "--policies", "srtf", "--set", "srtf.line=fit", "--json")
-    assert json.loads(run(*words)[1])["policies"]["srtf"]["parameters"]["line"] == "fit"
-
-
-WRONG = [
-    ("las", "--set: expected POLICY.OPTION=VALUE, got 'las'"),
-    ("las.line", "--set: expected POLICY.OPTION=VALUE, got 'las.line'"),
-    ("las.=3", "--set: expected POLICY.OPTION=VALUE, got 'las.=3'"),
-    ("fifo.seed=1", "--set fifo.seed: expected an option of las, got 'fifo'"),
-    ("las.lines=x", "--set las.lines: no such option; las has seed, thresholds, order, line"),
-    ("las.seed=many", "--set las.seed: expected an integer, got 'many'"),
-    ("las.line=x", "--set las.line: expected strict or fit, got 'x'"),
-    ("las.thresholds=2,1", "--set las.thresholds: expected increasing numbers > 0, got"),
-]
-
-
-@pytest.mark.parametrize(("assignment", "message"), WRONG, ids=[text for text, _ in WRONG])
-def test_wrong_assignments_are_one_line(run: Oasis, assignment: str, message: str) -> None:
-    assert_refused(run("run", EXAMPLE, "--policy", "las", "--set", assignment), message)
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--policy", "fifo", "--scale", "2"], "--scale: an option of oasis alone, got fifo"),
-        (["--scale", "2", "--set", "oasis.scale=3"], "--scale: expected no --set oasis.scale"),
-        (["--set", "oasis.scale=2", "--set", "oasis.scale=3"], "--set oasis.scale: expected one"),
-        (["--policy", "rrh", "--policy-seed", "-1"], "--policy-seed: expected an integer >= 0"),
-    ],
-)
-def test_what_contradicts_itself_is_one_line(run: Oasis, words: list[str], message: str) -> None:
-    assert_refused(run("run", EXAMPLE, *words), message)
 
 
 # --- results that do not fit --------------------------------------------------------------------
@@ -161,4 +116,56 @@ def test_options_beside_a_result_are_refused(run: Oasis, result: Path) -> None:
     for words in (("--policy", "drf"), ("--scale", 2), ("--set", "fifo.seed=1")):
         refused = run("run", "--from", result, *words)
         assert_refused(refused, "--from: expected no policy and no options beside it")
-    assert_refused(run("run"), "FILE: expected an instance file, or --from with a result")
+
+
+PHILLY = """\
+timestamp,duration,num_gpus,gpu_time,cluster
+2017-10-09 07:00:02,1.0,1,1.0,vc1
+2017-10-09 07:00:00,10.0,3,30.0,vc1
+
+2017-10-09 07:00:01,5.0,2,10.0,vc1
+2017-10-09 07:00:01,5.0,x,10.0,vc1
+2017-10-09 07:00:00,5.0,16,80.0,vc2
+"""
+SLURM = """\
+JobID;User;Submit;ElapsedRaw;State;AllocTRES
+1;ann;01.03.2024 08:00;600;COMPLETED;gres/gpu=2
+1;ann;01.03.2024 08:30;600;COMPLETED;gres/gpu=2
+2;bob;01.03.2024 08:01;300;COMPLETED;gres/gpu=1
+3;ann;01.03.2024 08:02;300;COMPLETED;gres/gpu=9
+4;ann;01.03.2024 08:03;5;COMPLETED;gres/gpu=1
+5;ann;01.03.2024 08:04;7;COMPLETED;gres/gpu=3
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        (PHILLY, "--virtual-cluster vc1 --skip 1 --max-jobs 1 --servers 1 --gpus-per-server 3"),
+        (PHILLY, "--max-gpus 8 --any-year --placement whole --policies easy,las --line fit"),
+        (
+            SLURM,
+            "--runs last --user ann --time-format '%d.%m.%Y %H:%M' --time-zone Europe/Berlin "
+            "--duration-unit min --delimiter ';' --max-gpus 4 --skip 1 --max-jobs 2",
+        ),
+        (SLURM, "--format slurm --time-format '%d.%m.%Y %H:%M' --allow-malformed --servers 3"),
+    ],
+)
+def test_the_command_of_a_report_repeats_every_option(
+    run: Oasis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, options: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("trace.csv").write_text(text, encoding="utf-8")
+
+    def document(words: list[str]) -> Any:
+        code, out, _ = run("replay", *words, "--json")
+        assert code == 0
+        found = json.loads(out)
+        for row in found["policies"].values():
+            for name in ("policy_seconds", "simulator_seconds", "jobs_per_second"):
+                del row[name]
+        return found
+
+    first = document(["trace.csv", *shlex.split(options)])
+    (line,) = commands_of("result.json", first)
+    assert document(shlex.split(line)[2:]) == first

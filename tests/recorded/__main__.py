@@ -3,8 +3,8 @@
 ``python -m tests.recorded record`` writes ``outputs`` and ``runs.json`` beside this file;
 ``python -m tests.recorded compare`` makes everything again and shows what differs (exit code 1).
 With ``runs`` or ``outputs`` behind it, only these. A new output is a new file of ``outputs`` with
-``$ `` and its command in the first line; the commands run in the order of these files, in a folder
-with ``files`` and an instance.
+a line ``$ `` and the command, or several; the commands run in the order of these files, in a folder
+with ``files`` and the examples.
 """
 
 from __future__ import annotations
@@ -12,10 +12,9 @@ from __future__ import annotations
 import difflib
 import json
 import math
-import os
+import re
 import shlex
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -24,10 +23,12 @@ from typing import Any
 
 from tests.recorded.outputs import SAME, is_same, leaves, messages_of, text_of, written
 from tests.recorded.runs import runs
+from tests.recorded.warm import in_a_process
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = Path(__file__).parent / "outputs"
-FILES = (*(KEPT.parent / "files").iterdir(), ROOT / "docs" / "examples" / "congested.json")
+EXAMPLES = [ROOT / "docs" / "examples" / f"{name}.json" for name in ("congested", "elastic", "job")]
+FILES = [*(KEPT.parent / "files").iterdir(), *EXAMPLES, ROOT / "tests/packaging/small.json"]
 KEPT_RUNS = Path(__file__).parent / "runs.json"
 PARTS = ("runs", "outputs")
 
@@ -98,29 +99,21 @@ def found_outputs(part: slice = slice(None)) -> Iterator[tuple[Path, str]]:
         for file in FILES:
             shutil.copy(file, folder)
         for path in paths:
-            command = path.read_text().partition("\n")[0].removeprefix("$ ")
+            commands = re.findall(r"^\$ (oasis .*)$", path.read_text(), re.MULTILINE)
             if path in paths[part]:
-                yield path, run(command, folder)
-            elif command.startswith("oasis generate"):
-                run(command, folder)
+                yield path, "".join(run(command, folder) for command in commands)
+            elif commands[0].startswith("oasis generate"):
+                run(commands[0], folder)
 
 
 def run(command: str, folder: Path) -> str:
     """Run a command; return what it prints and writes in its recorded form."""
     before = set(folder.rglob("*"))
-    start = [sys.executable, "-c", "from experiments.cli.main import main; main()"]
-    done = subprocess.run(
-        [*start, *shlex.split(command)[1:]],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "100", "NO_COLOR": "1"},
-        check=False,
-    )
+    code, out, err = in_a_process(shlex.split(command)[1:], folder)
     parts = (
-        f"$ {command}\nexit code {done.returncode}\n",
-        f"# standard output\n{text_of(done.stdout)}",
-        f"# standard error\n{messages_of(done.stderr)}",
+        f"$ {command}\nexit code {code}\n",
+        f"# standard output\n{text_of(out)}",
+        f"# standard error\n{messages_of(err)}",
         f"# files\n{written(folder, before)}",
     )
     return "".join(parts)

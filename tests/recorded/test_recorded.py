@@ -18,7 +18,7 @@ from tests.recorded.runs import digest, runs
 RUNS = dict(runs())
 KINDS = {"simulate", "replay", "elastic", "live", "cluster", "proven"}
 WORLDS = sorted({" ".join(name.split()[:2]) for name in RUNS})
-PARTS = 4  # processes may share the outputs
+PARTS = 8  # processes may share the outputs
 
 
 def test_twelve_digits_of_floats_count_and_all_of_the_rest() -> None:

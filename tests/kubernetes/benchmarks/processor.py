@@ -7,8 +7,9 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from itertools import pairwise
 from pathlib import Path
+
+import numpy as np
 
 PERIOD = 0.25
 LAST = 19  # the nice value of those who wait for everybody else
@@ -43,15 +44,8 @@ def peak_megabytes(pid: int) -> float:
 
 def within(samples: Sequence[tuple[float, float]], begin: float, end: float) -> float:
     """Seconds of processor time from `begin` to `end`: from samples of (time, seconds so far)."""
-    return _so_far(samples, end) - _so_far(samples, begin)
-
-
-def _so_far(samples: Sequence[tuple[float, float]], at: float) -> float:
-    """The seconds of a moment between two samples, on the line through both."""
-    for (t0, s0), (t1, s1) in pairwise(samples):
-        if t0 <= at <= t1:
-            return s0 + (s1 - s0) * (at - t0) / (t1 - t0)
-    raise ValueError(f"at: expected a moment between the first and the last sample, got {at}")
+    so_far = np.interp([begin, end], *zip(*samples, strict=True), left=np.nan, right=np.nan)
+    return float(so_far[1] - so_far[0])
 
 
 class Sampler(threading.Thread):

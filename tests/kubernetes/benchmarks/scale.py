@@ -11,24 +11,25 @@ between the first patch and the last one is noted too, and which share of all pr
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import os
+import re
 import subprocess
 import sys
 import time
-from collections import Counter
-from collections.abc import Iterator, Mapping
+import urllib.request
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
-from datetime import datetime
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import pandas as pd
 
 from oasis.kubernetes.api.resources import NODES, Objects
 from oasis.kubernetes.names import HOSTNAME, NODE_ROLE
 from oasis.kubernetes.objects.oasis_job import SlotClock
-from tests.kubernetes.adapter import elastic
 from tests.kubernetes.benchmarks.processor import (
     Sampler,
     go_last,
@@ -37,10 +38,10 @@ from tests.kubernetes.benchmarks.processor import (
     within,
 )
 from tests.kubernetes.cluster import GPU, Cluster
-from tests.kubernetes.controlplane.components import MACHINES, MACHINES_ANNOTATION, Timing
-from tests.kubernetes.controlplane.plane import ControlPlane, control_plane
+from tests.kubernetes.controlplane.audit import Request
+from tests.kubernetes.controlplane.nodes import MACHINES, MACHINES_ANNOTATION
+from tests.kubernetes.controlplane.plane import Timing, control_plane
 from tests.kubernetes.controlplane.waiting import free_ports, until
-from tests.kubernetes.demo import metrics_of
 from tests.kubernetes.scene import Scene
 
 GANG = 10
@@ -63,49 +64,8 @@ class Scale:
     slot_seconds: float = 120.0
     followers_last: bool = True
 
-    @property
-    def clock(self) -> SlotClock:
-        return SlotClock(self.slot_seconds, 0.9 * self.slot_seconds)
 
-
-@dataclass(frozen=True)
-class Used:
-    """Resources that the controller had used at the end; seconds are those of the processor."""
-
-    megabytes: float
-    seconds: float
-    policy_seconds: float
-
-
-@dataclass(frozen=True)
-class Measured:
-    """Result of a run.
-
-    `writes_per_pod` is the most writes of pods in a slot over the pods that changed in it;
-    `lists_of_pods` counts lists without a watch; `patch_seconds` is the time from the first to the
-    last opening of a gate, in which the controller had `patch_controller_seconds` of the
-    processors, the control plane `patch_plane_seconds`, and both together `patch_share` of all
-    that there are; `policy_seconds` is how long the policy thought in all, `busy_seconds` the
-    processor time of the controller from its start to the end.
-    """
-
-    nodes: int
-    pods: int
-    followers_last: bool
-    created: int
-    opened: int
-    deleted: int
-    writes_per_pod: float
-    lists_of_pods: int
-    pages_of_pods: int
-    patch_seconds: float
-    patch_controller_seconds: float
-    patch_plane_seconds: float
-    patch_share: float
-    memory_mb: float
-    policy_seconds: float
-    busy_seconds: float
-    completed: int
+Measured = dict[str, Any]
 
 
 def add_nodes(admin: Objects, count: int) -> None:
@@ -129,7 +89,7 @@ def submit(scene: Scene, scale: Scale) -> None:
 
     def one(k: int) -> None:
         seconds = GANG * scene.clock.work_seconds * (2 if k % 2 else 10)
-        scene.submit(elastic(scene, f"j{k}", GANG, GANG, seconds))
+        scene.submit(scene.elastic(f"j{k}", GANG, GANG, seconds))
 
     with ThreadPoolExecutor(16) as pool:
         list(pool.map(one, range(scale.jobs)))
@@ -137,30 +97,40 @@ def submit(scene: Scene, scale: Scale) -> None:
 
 def measure(cluster: Cluster, scale: Scale) -> Measured:
     """Run it in a namespace of a control plane without nodes."""
-    plane, name = cluster.plane, cluster.namespace
-    scene = Scene(plane, name, scale.clock)
+    # `writes_per_pod` is the most writes of pods in a slot over the pods that changed in it, and
+    # `lists_of_pods` counts lists without a watch. In the `patch_seconds` from the first to the
+    # last opening of a gate the controller had `patch_controller_seconds` of the processors, the
+    # control plane `patch_plane_seconds`, and both together `patch_share` of all that there are.
+    # The policy thought for `policy_seconds`, of all `busy_seconds` of the controller.
+    plane, slot = cluster.plane, scale.slot_seconds
+    scene = Scene(plane, cluster.namespace, SlotClock(slot, 0.9 * slot))
     add_nodes(scene.admin, scale.nodes)
     plane.nodes.wait_ready(*(f"m{k}" for k in range(scale.nodes)), within=600.0)
     submit(scene, scale)
     for follower in FOLLOWERS if scale.followers_last else ():
         go_last(plane.pids()[follower])
-    start = plane.audit_position()
-    (port,) = free_ports(1)
+    start, (port,) = plane.audit_position(), free_ports(1)
     words = scene.command("--policy", "fifo", "--lease-seconds", "120", "--metrics-port", str(port))
     with subprocess.Popen(words) as process:
-        groups = {"controller": [process.pid], "plane": list(plane.pids().values())}
-        sampler = Sampler(groups)
+        pid, patience = process.pid, 5 * slot + 120.0
+        sampler = Sampler({"controller": [pid], "plane": list(plane.pids().values())})
         sampler.start()
         try:
-            patience = 5 * scale.slot_seconds + 120.0
-            until(lambda: ended(scene) >= scale.jobs // 2, "half of the jobs have ended", patience)
-            until(lambda: deleted_all(plane, scene, start, scale), "their pods are gone", patience)
-            thought = metrics_of(port)["oasis_policy_seconds_sum"]
-            used = Used(peak_megabytes(process.pid), seconds_of(process.pid), thought)
+            half = scale.jobs // 2
+            until(lambda: ended(scene) >= half, "half of the jobs have ended", patience)
+            until(lambda: deleted(scene, start) >= half * GANG, "their pods are gone", patience)
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+                text = answer.read().decode()
+            used = {"memory_mb": round(peak_megabytes(pid), 1), "busy_seconds": seconds_of(pid)}
         finally:
             sampler.stop()
             process.terminate()
-    return found(plane, scene, start, scale, used, sampler.samples)
+    (thought,) = re.findall(r"^oasis_policy_seconds_sum (\S+)", text, re.MULTILINE)
+    used["policy_seconds"] = round(float(thought), 3)
+    counts = written(writes(scene, start), slot, sampler.samples)
+    about = {"nodes": scale.nodes, "pods": scale.jobs * GANG, "completed": ended(scene)}
+    about["followers_last"] = scale.followers_last
+    return about | counts | used
 
 
 def ended(scene: Scene) -> int:
@@ -169,73 +139,39 @@ def ended(scene: Scene) -> int:
     return sum(phase == "Completed" for phase in scene.phases().values())
 
 
-def deleted_all(plane: ControlPlane, scene: Scene, start: int, scale: Scale) -> bool:
+def deleted(scene: Scene, start: int) -> int:
     time.sleep(1.0)
-    writes = [e for e in events(plane, scene.account.username, start) if e["verb"] == "delete"]
-    return sum(e["objectRef"]["resource"] == "pods" for e in writes) >= scale.jobs // 2 * GANG
+    return sum(request.verb == "delete" for request in writes(scene, start))
 
 
-def events(plane: ControlPlane, user: str, start: int) -> Iterator[dict[str, Any]]:
-    """Finished requests of one user."""
-    with plane.components.audit_log.open("rb") as lines:
-        lines.seek(start)
-        for line in lines:
-            if line.endswith(b"\n"):
-                event = json.loads(line)
-                code = event.get("responseStatus", {}).get("code", 0)
-                if event["user"]["username"] == user and code < 300 and "objectRef" in event:
-                    yield event
+def writes(scene: Scene, start: int) -> list[Request]:
+    """What the controller did to pods, dry runs left out, which make nothing."""
+    found = scene.plane.requests(scene.account, start)
+    return [r for r in found if r.done and r.resource == "pods" and "dryRun=" not in r.uri]
 
 
-def found(
-    plane: ControlPlane,
-    scene: Scene,
-    start: int,
-    scale: Scale,
-    used: Used,
-    samples: Mapping[str, list[tuple[float, float]]],
-) -> Measured:
+def written(
+    requests: Sequence[Request], slot: float, samples: Mapping[str, list[tuple[float, float]]]
+) -> dict[str, Any]:
     """Count what the audit log has."""
-    verbs: Counter[str] = Counter()
-    opened: list[float] = []
-    by_slot: dict[int, Counter[str]] = {}
-    begin: float | None = None
-    for event in events(plane, scene.account.username, start):
-        target = event["objectRef"]
-        at = datetime.fromisoformat(event["requestReceivedTimestamp"]).timestamp()
-        begin = at if begin is None else begin
-        if target["resource"] != "pods" or "dryRun=" in event["requestURI"]:
-            continue  # a dry run makes nothing
-        verb = event["verb"]
-        if verb == "list" and "continue=" in event["requestURI"]:
-            verb = "page"
-        verbs[verb] += 1
-        if verb in ("create", "patch", "delete"):
-            slot = int((at - begin) // scale.slot_seconds)
-            by_slot.setdefault(slot, Counter())[target["name"]] += 1
-        if verb == "patch":
-            opened.append(at)
+    begin, by_slot = min(request.at for request in requests), defaultdict(Counter[str])
+    for request in requests:
+        if request.verb in ("create", "patch", "delete"):
+            by_slot[int((request.at - begin) // slot)][request.name] += 1
+    pages = sum("continue=" in request.uri for request in requests)
+    verbs = Counter(request.verb for request in requests)
+    opened = [request.at for request in requests if request.verb == "patch"]
     first, last = min(opened), max(opened)
     had = {name: within(some, first, last) for name, some in samples.items()}
-    return Measured(
-        nodes=scale.nodes,
-        pods=scale.jobs * GANG,
-        followers_last=scale.followers_last,
-        created=verbs["create"],
-        opened=verbs["patch"],
-        deleted=verbs["delete"],
-        writes_per_pod=max(sum(c.values()) / len(c) for c in by_slot.values()),
-        lists_of_pods=verbs["list"],
-        pages_of_pods=verbs["page"],
-        patch_seconds=round(last - first, 2),
-        patch_controller_seconds=round(had["controller"], 2),
-        patch_plane_seconds=round(had["plane"], 2),
-        patch_share=round(sum(had.values()) / (last - first) / (os.cpu_count() or 1), 3),
-        memory_mb=round(used.megabytes, 1),
-        policy_seconds=round(used.policy_seconds, 3),
-        busy_seconds=round(used.seconds, 2),
-        completed=ended(scene),
-    )
+    return {
+        **{"created": verbs["create"], "opened": verbs["patch"], "deleted": verbs["delete"]},
+        "writes_per_pod": max(each.total() / len(each) for each in by_slot.values()),
+        **{"lists_of_pods": verbs["list"] - pages, "pages_of_pods": pages},
+        "patch_seconds": round(last - first, 2),
+        "patch_controller_seconds": round(had["controller"], 2),
+        "patch_plane_seconds": round(had["plane"], 2),
+        "patch_share": round(sum(had.values()) / (last - first) / (os.cpu_count() or 1), 3),
+    }
 
 
 def main() -> int:
@@ -254,7 +190,7 @@ def main() -> int:
         cluster = Cluster(plane, "scale")
         cluster.create_namespace()
         measured = measure(cluster, scale)
-    print(json.dumps(asdict(measured), indent=2))  # noqa: T201
+    print(json.dumps(measured, indent=2))  # noqa: T201
     if options.csv is not None:
         write_row(options.csv, measured)
     return 0
@@ -262,21 +198,11 @@ def main() -> int:
 
 def write_row(path: Path, measured: Measured) -> None:
     """Put what was measured into the table, in the place of what the same run gave before."""
-    row = {name: str(value) for name, value in asdict(measured).items()}
-    rows = [row]
-    if path.exists():
-        with path.open(encoding="utf-8", newline="") as stream:
-            rows += [r for r in csv.DictReader(stream) if _run(r) != _run(row)]
-    rows.sort(key=_run)
-    with path.open("w", encoding="utf-8", newline="") as stream:
-        table = csv.DictWriter(stream, row, lineterminator="\n")
-        table.writeheader()
-        table.writerows(rows)
-
-
-def _run(row: Mapping[str, str]) -> tuple[int, int, str]:
-    """Key of a run in the table."""
-    return int(row["nodes"]), int(row["pods"]), row["followers_last"]
+    run = ["nodes", "pods", "followers_last"]
+    table = pd.DataFrame([measured])
+    table = pd.concat([pd.read_csv(path), table]) if path.exists() else table
+    table = table.drop_duplicates(run, keep="last").sort_values(run)
+    table.to_csv(path, index=False, lineterminator="\n")
 
 
 if __name__ == "__main__":

@@ -1,21 +1,11 @@
-"""Kubeconfigs, and service accounts that have exactly the rights of given manifests."""
+"""Kubeconfigs, and what gives rights to service accounts."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-from kubernetes.config import new_client_from_config_dict
-from kubernetes.dynamic import DynamicClient
-from kubernetes.dynamic.exceptions import ConflictError, NotFoundError, ResourceNotFoundError
-
-from tests.kubernetes.controlplane.waiting import until
-
-_TOKEN_SECONDS = 24 * 3600
-_MANAGER = "oasis-tests"
 
 
 @dataclass(frozen=True)
@@ -28,10 +18,10 @@ class Account:
     authority: Path
     directory: Path
 
-    def config(self) -> dict[str, Any]:
-        """Kubeconfig as a dictionary."""
+    def kubeconfig(self) -> Path:
+        """Their kubeconfig, in the control plane's directory."""
         cluster = {"server": self.url, "certificate-authority": str(self.authority)}
-        return {
+        config = {
             "apiVersion": "v1",
             "kind": "Config",
             "clusters": [{"name": "test", "cluster": cluster}],
@@ -39,19 +29,10 @@ class Account:
             "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test"}}],
             "current-context": "test",
         }
-
-    def kubeconfig(self) -> Path:
-        """The same as a file in the control plane's directory."""
         path = self.directory / f"{self.username.replace(':', '.')}.kubeconfig"
         path.touch(mode=0o600)
-        path.write_text(json.dumps(self.config()))
+        path.write_text(json.dumps(config))
         return path
-
-    def client(self) -> DynamicClient:
-        """The dynamic client. What it learns of the API's kinds is kept in our directory."""
-        cache = self.directory / f"discovery-{self.username.replace(':', '.')}.json"
-        api = new_client_from_config_dict(self.config())
-        return DynamicClient(api, cache_file=str(cache))
 
 
 def binding(
@@ -66,67 +47,3 @@ def binding(
         "roleRef": {"apiGroup": group, "kind": kind, "name": role},
         "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": space}],
     }
-
-
-def apply(client: DynamicClient, manifests: Iterable[dict[str, Any]]) -> None:
-    """Server-side apply of `manifests`, in their order; what others own is taken over."""
-    for body in manifests:
-        kind = client.resources.get(api_version=body["apiVersion"], kind=body["kind"])
-        client.server_side_apply(
-            kind,
-            body=body,
-            name=body["metadata"]["name"],
-            namespace=body["metadata"].get("namespace"),
-            field_manager=_MANAGER,
-            force_conflicts=True,
-        )
-
-
-def define(client: DynamicClient, crds: Iterable[dict[str, Any]]) -> None:
-    """Apply CustomResourceDefinitions and wait until the API server serves what they define."""
-    crds = list(crds)
-    apply(client, crds)
-    for body in crds:
-        group, kind = body["spec"]["group"], body["spec"]["names"]["kind"]
-        for version in body["spec"]["versions"]:
-            served = f"{group}/{version['name']}"
-            until(lambda api=served, kind=kind: _served(client, api, kind), f"{served} is served")
-
-
-def _served(client: DynamicClient, api_version: str, kind: str) -> bool:
-    try:
-        client.resources.get(api_version=api_version, kind=kind).get(limit=1)
-    except (ResourceNotFoundError, NotFoundError):
-        client.resources.invalidate_cache()  # it remembers that there was none
-        return False
-    return True
-
-
-def service_account(
-    admin: Account,
-    name: str,
-    namespace: str,
-    manifests: Iterable[dict[str, Any]] = (),
-) -> Account:
-    """Account of ServiceAccount `name`, made if it is not there, with the rights of `manifests`."""
-    client = admin.client()
-    for api_version, kind, metadata in (
-        ("v1", "Namespace", {"name": namespace}),
-        ("v1", "ServiceAccount", {"name": name, "namespace": namespace}),
-    ):
-        resource = client.resources.get(api_version=api_version, kind=kind)
-        body = {"apiVersion": api_version, "kind": kind, "metadata": metadata}
-        try:
-            resource.create(body=body, namespace=metadata.get("namespace"))
-        except ConflictError:
-            continue  # it is there already
-    apply(client, manifests)
-    accounts = client.resources.get(api_version="v1", kind="ServiceAccount")
-    request = {
-        "apiVersion": "authentication.k8s.io/v1",
-        "kind": "TokenRequest",
-        "spec": {"expirationSeconds": _TOKEN_SECONDS},
-    }
-    answer = accounts.token.create(body=request, name=name, namespace=namespace)
-    username = f"system:serviceaccount:{namespace}:{name}"
-    return Account(username, answer.status.token, admin.url, admin.authority, admin.directory)

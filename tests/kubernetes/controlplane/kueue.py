@@ -19,7 +19,6 @@ from typing import Any
 import yaml
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from tests.kubernetes.controlplane.access import apply, define
 from tests.kubernetes.controlplane.build import KUEUE
 from tests.kubernetes.controlplane.certificates import self_signed, write_key
 from tests.kubernetes.controlplane.gobuild import ensure, module_directory
@@ -90,10 +89,10 @@ def start_kueue(plane: ControlPlane) -> Kueue:
     config, given = home / "config.yaml", {"PROBE": probe, "HOME": str(home)}
     given["PORT"] = port.partition(":")[2]
     config.write_text(Template(_CONFIGURATION.read_text()).substitute(given))
-    apply(plane.client, _secret(home))
-    define(plane.client, _kinds(components, port, home / "ca.crt"))
+    plane.apply(_secret(home))
+    plane.define(_kinds(components, port, home / "ca.crt"))
     define_train_jobs(plane, KUEUE)  # what is there when it starts is what it integrates
-    apply(plane.client, _webhooks(components, port, home / "ca.crt"))
+    plane.apply(_webhooks(components, port, home / "ca.crt"))
     kueue = Kueue(plane, config, probe)
     kueue.start()
     return kueue

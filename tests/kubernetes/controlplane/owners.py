@@ -16,7 +16,7 @@ from typing import Any
 
 import yaml
 
-from tests.kubernetes.controlplane.access import apply, binding, define
+from tests.kubernetes.controlplane.access import binding
 from tests.kubernetes.controlplane.build import JOBSET, TRAINER
 from tests.kubernetes.controlplane.gobuild import GoProgram, ensure, module_directory
 from tests.kubernetes.controlplane.plane import ControlPlane
@@ -36,7 +36,7 @@ def start_trainer(plane: ControlPlane) -> None:
 def define_train_jobs(plane: ControlPlane, program: GoProgram) -> Path:
     """Define TrainJobs as `program` knows them; return the directory of their manifests."""
     manifests = module_directory(program, "github.com/kubeflow/trainer/v2") / "manifests/base"
-    define(plane.client, kinds_in(manifests / "crds"))
+    plane.define(kinds_in(manifests / "crds"))
     return manifests
 
 
@@ -44,8 +44,8 @@ def start_jobset(plane: ControlPlane) -> None:
     """Start the controller of JobSets."""
     port, probe = (f"127.0.0.1:{port}" for port in free_ports(2))
     components = module_directory(JOBSET, "sigs.k8s.io/jobset") / "config/components"
-    define(plane.client, kinds_in(components / "crd/bases"))
-    home, files = plane.directory / "jobset", plane.components.certificates
+    plane.define(kinds_in(components / "crd/bases"))
+    home, files = plane.directory / "jobset", plane.certificates
     home.mkdir()
     shutil.copy(files.serving, home / "tls.crt")
     shutil.copy(files.serving_key, home / "tls.key")
@@ -57,7 +57,7 @@ def start_jobset(plane: ControlPlane) -> None:
     for webhook in (each for body in webhooks for each in body["webhooks"]):
         if webhook["rules"][0]["resources"] == ["pods"]:  # those of JobSets alone
             webhook["objectSelector"] = {"matchExpressions": [_OF_JOBSETS]}
-    apply(plane.client, webhooks)
+    plane.apply(webhooks)
 
 
 def kinds_in(directory: Path) -> list[dict[str, Any]]:

@@ -35,12 +35,8 @@ def why_not() -> str:
     if os.geteuid() != 0:
         return "pods as processes need root"
     try:
-        done = subprocess.run(
-            [*_UNSHARE, _OUTER, "-", "mount -t proc proc /proc && hostname pod"],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        command = [*_UNSHARE, _OUTER, "-", "mount -t proc proc /proc && hostname pod"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
     except FileNotFoundError:
         return "pods as processes need unshare (util-linux)"
     return f"pods as processes: {done.stderr.strip()}" if done.returncode else ""
@@ -54,17 +50,13 @@ class Container:
         guardian: Guardian,
         words: Sequence[str],
         env: Mapping[str, str],
-        *,
         host: str,
-        hosts: Path,
-        account: Path,
-        home: Path,
-        log: Path,
+        home: Path,  # of these three
+        at: Path,  # where it is started
     ) -> None:
-        ready = (str(hosts), host, str(account), ACCOUNT, str(home))
-        self._outer = guardian.start(
-            [*_UNSHARE, _OUTER, "-", _INNER, "-", *ready, *words], log, env
-        )
+        ready = (str(home / "hosts"), host, str(home / "account"), ACCOUNT, str(at))
+        command = [*_UNSHARE, _OUTER, "-", _INNER, "-", *ready, *words]
+        self._outer = guardian.start(command, home / "log", env)
         self._pid = self._first_child()
         if self._pid is not None:
             guardian.watch(self._pid)
@@ -97,13 +89,6 @@ class Container:
 
     def probe(self, words: Sequence[str]) -> subprocess.Popen[bytes]:
         """Start a command beside the process, in its namespaces."""
-        return subprocess.Popen(
-            [
-                *("nsenter", f"--target={self._pid}", "--mount", "--uts", "--pid", "--"),
-                *words,
-            ],
-            env=self._env,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+        enter = ("nsenter", f"--target={self._pid}", "--mount", "--uts", "--pid", "--")
+        silent = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
+        return subprocess.Popen([*enter, *words], env=self._env, **silent)

@@ -27,7 +27,8 @@ from oasis.simulator import (
     TrainingCurve,
     Workload,
 )
-from tests.properties.test_policy_contract import COSTS, CURVE, run, worlds
+from oasis.testing.policy_contract import run_to_end as run
+from oasis.testing.strategies import COSTS, CURVE, worlds
 
 CONTROLLERS = {
     "locality-aware": LocalityAware,

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -105,33 +106,21 @@ def test_a_kubeconfig_that_is_missing_is_named(tmp_path: Path) -> None:
         Connection.open(missing)
 
 
-class Rotating(client.Configuration):
-    """Gives another token each time it is asked."""
-
-    asked = 0
-
-    def auth_settings(self) -> Any:
-        self.asked += 1
-        value = f"Bearer token-{self.asked}"
-        return {"BearerToken": {"in": "header", "key": "authorization", "value": value}}
-
-
-def test_each_request_has_the_token_of_its_time(server: tuple[str, list[tuple[str, str]]]) -> None:
+def test_a_token_file_that_is_rotated_is_read_again(
+    server: tuple[str, list[tuple[str, str]]], tmp_path: Path
+) -> None:
     address, seen = server
-    made = Connection(Rotating(host=address))
-    for _ in range(4):
-        assert made.request("GET", "/api")["kind"] == "Status"
-    assert [token for _, token in seen] == [f"Bearer token-{k}" for k in (1, 2, 3, 4)]
-
-
-def test_a_token_file_that_is_rotated_is_read_again(tmp_path: Path) -> None:
-    token, kubeconfig = tmp_path / "token", tmp_path / "config"
-    kubeconfig.write_text(json.dumps(ROWS["with a token file"]), encoding="utf-8")
-    for text in ("first", "second\n"):
+    token, kubeconfig, tokens = tmp_path / "token", tmp_path / "config", ("first", "second\n")
+    config = ROWS["with a token file"]
+    config["clusters"][0]["cluster"]["server"] = address
+    config["users"][0]["user"]["tokenFile"] = str(token)
+    kubeconfig.write_text(json.dumps(config), encoding="utf-8")
+    for text in tokens:
         token.write_text(text, encoding="utf-8")
-        if text == "first":
+        if text == tokens[0]:
             made = Connection.open(str(kubeconfig))
-        assert made._authorization() == {"authorization": f"Bearer {text.strip()}"}
+        made.request("GET", "/api")
+    assert [given for _, given in seen] == ["Bearer first", "Bearer second"]
 
 
 # -- what is in the way ----------------------------------------------------------------------------
@@ -232,20 +221,21 @@ def transitions(api: FakeConnection) -> int:
     return int(lease["spec"].get("leaseTransitions", 0))
 
 
-def test_a_lease_is_taken_over_when_it_has_run_out_or_was_released(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    clock, api = Clock(monkeypatch), FakeConnection()
-    first, second = lease_of(api, "first"), lease_of(api, "second")
-    first._try()
-    for passed, is_free in ((0.0, False), (7.5, False), (9.0, True)):
-        clock.now += passed
-        second._try()
-        assert second.is_held is is_free
-    assert transitions(api) == 1
-    second.release()
-    first._try()
-    assert (first.is_held, second.is_held) == (True, False)
+@pytest.mark.parametrize("name", ROWS["leases"])
+def test_who_holds_the_lease(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, api, leases = Clock(monkeypatch), FakeConnection(), dict[str, Lease]()
+    for step in ROWS["leases"][name]:
+        clock.now += step.get("after", 0.0)
+        api.lost = step.get("lost", 0)
+        asks = step["asks"]
+        lease = leases.setdefault(asks, lease_of(api, step.get("as", asks)))
+        with pytest.raises(LostAnswerError) if api.lost else nullcontext():
+            lease._ask()
+        if step.get("releases"):
+            lease.release()
+        assert [who for who, each in leases.items() if each.is_held] == step["held"], step
+        assert step.get("said", "") in lease.other
+        assert transitions(api) == step.get("transitions", 0), step
 
 
 def test_a_lease_that_runs_out_is_told_at_once(
@@ -321,39 +311,6 @@ def test_answers_that_are_late_lose_no_lease(monkeypatch: pytest.MonkeyPatch) ->
     assert api.asked[2:] == [api.asked[-1]] * (len(api.asked) - 2)
 
 
-def test_two_processes_of_one_identity_do_not_both_act(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock, api = Clock(monkeypatch), FakeConnection()
-    first, twin = lease_of(api, "same"), lease_of(api, "same")
-    first._ask()
-    clock.now += 1.0
-    twin._ask()  # as after a restart
-    clock.now += 1.0
-    first._ask()
-    assert (first.is_held, twin.is_held) == (False, True)
-    assert "another process" in first.other
-    for _ in range(9):
-        clock.now += 2.5
-        twin._ask()
-        first._ask()
-        assert (first.is_held, twin.is_held) == (False, True)
-
-
-def test_renewals_whose_answers_were_lost_are_ours(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock, api = Clock(monkeypatch), FakeConnection()
-    lease = lease_of(api, "one")
-    lease._ask()
-    for lost in (1, 0, 1, 1, 0):
-        clock.now += 1.0
-        api.lost = lost
-        if lost:
-            with pytest.raises(LostAnswerError):
-                lease._ask()
-        else:
-            lease._ask()
-        assert lease.is_held
-    assert transitions(api) == 0
-
-
 def test_no_attempt_of_a_write_begins_once_the_lease_has_run_out() -> None:
     left, asked = [4.0], []
 
@@ -381,23 +338,6 @@ def test_a_write_that_comes_too_late_is_the_fault_of_no_job() -> None:
     with pytest.raises(TooLateError):
         clerk.do([Delete("j", pod, "Shrunk")])
     clerk.close()
-
-
-def test_who_stands_by_says_for_whom(caplog: pytest.LogCaptureFixture) -> None:
-    holder = {
-        "metadata": {
-            "name": "oasis-scheduler",
-            "namespace": "oasis-system",
-            "resourceVersion": "5",
-        },
-        "spec": {"holderIdentity": "other", "renewTime": "2026-01-01T00:00:00Z"},
-    }
-
-    held = ill(200, holder, "/leases/")
-    with serving(held) as host:
-        lines = said_within(host, 3.0, "standing by", caplog)
-    wanted = "standing by: other has the lease oasis-system/oasis-scheduler, and acts"
-    assert [line for line in lines if "standing by" in line] == [wanted]
 
 
 def test_a_watch_that_hangs_is_begun_again() -> None:

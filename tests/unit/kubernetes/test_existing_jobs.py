@@ -14,11 +14,13 @@ from oasis.kubernetes.cluster.gangs import matched
 from oasis.kubernetes.cluster.nodes import Place
 from oasis.kubernetes.cluster.pods import claimed, claims_of
 from oasis.kubernetes.control.job_reader import JobReader
+from oasis.kubernetes.control.quota import Quota
 from oasis.kubernetes.objects.existing import (
     JOB,
     JOBSET,
     JOBSET_NAME,
     TRAINJOB,
+    WORKLOAD,
     ExistingKind,
     existing_objects,
     job_items,
@@ -27,8 +29,11 @@ from oasis.kubernetes.objects.existing import (
 )
 from oasis.kubernetes.objects.oasis_job import JobSpec
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
+from oasis.kubernetes.objects.workload import switching
+from oasis.model.errors import InstanceError
 from oasis.scheduling.job import Allocation
-from tests.unit.kubernetes.played import CLOCK, MANAGED, Played, foreign
+from tests.unit.kubernetes.kueue import Queued, cluster_queue, theirs
+from tests.unit.kubernetes.played import CLOCK, GPU, MANAGED, Played, foreign
 
 PLACES = tuple(Place(n, n, n, frozenset({"worker", "ps"}), Fraction(1)) for n in ("n0", "n1", "n2"))
 CONTAINER = {"resources": {"requests": {"cpu": "1"}, "limits": {"nvidia.com/gpu": "1"}}}
@@ -92,7 +97,7 @@ def test_a_trainjob_has_the_pods_of_its_runtime_and_waits_until_the_trainer_has_
     seen["jobsets"] = [made_by_trainer(train, 5)]
     reader.read_new(seen, drives, 0.0)
     spec = reader.specs["u"]
-    assert (spec.min_workers, spec.job.chunks, spec.fixed_ps) == (5, 5, None)
+    assert (spec.min_workers, spec.job.chunks, spec.ps_count) == (5, 5, 0)
     assert spec.worker_requests["nvidia.com/gpu"] == 1
     seen["jobsets"] = []
     assert reader.read(seen, drives, 0.0) == {"u": spec}, "the Trainer makes it again"
@@ -200,3 +205,53 @@ def test_the_order_of_jobs_is_that_of_their_creation_whatever_is_written_on_them
     assert list(reader.read({"jobs": [one, other]}, drives, 0.0)) == ["one", "other"]
     one["metadata"]["resourceVersion"] = "7"  # its status was written
     assert list(reader.read({"jobs": [other, one]}, drives, 0.0)) == ["one", "other"]
+
+
+# -- Workloads of Kueue, beside the scenarios of kueue.yaml ---------------------------------------
+
+
+def test_which_workloads_are_ours() -> None:
+    played = Queued(FIFO)
+    for name in ("gated", "plain", "replaced", "orphan"):
+        played.queue_job(name, 1, 1)
+    played.batch["plain"]["spec"]["template"]["spec"]["schedulingGates"] = []
+    played.change_work("replaced", {"conditions": [("Finished", True, "OutOfSync")]})
+    seen = played.seen()
+    del seen["workloads"][3]["metadata"]["ownerReferences"]
+    ((kind, item),) = job_items({**seen, "jobs": []})
+    assert (kind, item["metadata"]["uid"]) == (WORKLOAD, "gated")
+    ray = seen["workloads"][0]
+    ray["metadata"]["ownerReferences"] = [{"kind": "RayJob", "uid": "r"}]
+    ray["metadata"]["annotations"] |= {names.MINIMUM: "1", names.MAXIMUM: "2"}
+    ((_, item),) = job_items({**seen, "jobs": [], "workloads": [ray]})
+    with pytest.raises(InstanceError, match="expected none: a RayJob cannot be resized"):
+        parse(item, WORKLOAD, CLOCK, DEFAULT_RESOURCES)
+    alone = {"metadata": {"namespace": "ns"}, "spec": {"active": True, "target": None, "gates": []}}
+    alone["spec"]["owner"] = {"apiVersion": "a/v1", "kind": "Ray", "name": "r", "uid": "u"}
+    where, _ = switching(alone, suspend=False)
+    assert where.path("ns", "r") == "/apis/a/v1/namespaces/ns/rays/r"
+
+
+@pytest.mark.parametrize(
+    ("quotas", "free"),
+    [
+        ([("team", None, 8, 5, {})], 3),
+        ([("team", "all", 32, 0, {}), ("b", "all", 32, 0, {})], 64),
+        ([("team", "all", 32, 0, {}), ("b", "all", 32, 32, {})], 32),
+        ([("team", "all", 32, 0, {}), ("b", "all", 32, 50, {})], 32),  # reclaimed
+        ([("team", "all", 32, 0, {}), ("b", "other", 32, 0, {})], 32),
+        ([("team", "all", 32, 0, {"borrowingLimit": "8"}), ("b", "all", 32, 0, {})], 40),
+        ([("team", "all", 32, 0, {}), ("b", "all", 32, 20, {"lendingLimit": "16"})], 44),
+    ],
+)
+def test_what_a_cluster_queue_has_and_can_borrow(quotas: list[Any], free: int) -> None:
+    played = Queued(FIFO)
+    played.queue_job("one", 1, 1)
+    queues = [
+        cluster_queue(name, c, nominalQuota=str(most), **more) for name, c, most, _, more in quotas
+    ]
+    work = [theirs(name, used) for name, _, _, used, _ in quotas]
+    quota, seen = Quota(DEFAULT_RESOURCES), played.seen()
+    quota.look({**seen, "clusterqueues": queues, "workloads": seen["workloads"][:1] + work})
+    assert quota._free == {"team": {GPU: Fraction(free)}}
+    assert quota._total == {GPU: Fraction(free)}

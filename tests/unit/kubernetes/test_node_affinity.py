@@ -18,11 +18,17 @@ import oasis
 from oasis.kubernetes.cluster.pods import on_node
 from oasis.kubernetes.objects.node_affinity import REQUIRED, NodeRules
 from oasis.kubernetes.objects.schema import checked_template
-from tests.kubernetes.controlplane.nodes import taint_object
 from tests.unit.kubernetes.played import Played, policy, rigid
 from tests.unit.kubernetes.played import node as worker_node
 
 LABELS = {"gpu": "a100", "zone": "b", "memory": "80", "empty": "", "odd": "1_0", "huge": "9" * 30}
+
+
+def taint_object(text: str) -> dict[str, str]:
+    """A taint that is written as kubectl takes it."""
+    name, effect = text.split(":")
+    key, _, value = name.partition("=")
+    return {"key": key, "effect": effect} | ({"value": value} if value else {})
 
 
 def node(*taints: str, labels: dict[str, str] = LABELS, cordoned: bool = False) -> dict[str, Any]:

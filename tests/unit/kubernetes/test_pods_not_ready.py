@@ -11,6 +11,7 @@ import pytest
 from experiments.evaluation.live import cluster_policy
 from oasis.kubernetes.acting import Create, action_word
 from oasis.kubernetes.api.connection import ApiError, LostAnswerError
+from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.patience import with_at_most
 from oasis.kubernetes.objects.oasis_job import parse_job
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
@@ -64,21 +65,44 @@ def test_a_status_that_is_refused_is_written_less_and_less_often_and_the_older_k
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     class Strict(FakeConnection):
-        def request(self, method: str, path: str, **_: Any) -> Any:
-            self.asked.append((method, path))
-            why = "(ns/j, Kind=OasisJob): .status.resizes: field not declared in schema"
-            raise ApiError("PATCH", "/", 500, "", f"failed to create typed patch object {why}")
+        why: Exception | None = None
 
-    moment, strict = [0.0], Strict()
+        def request(self, method: str, path: str, **given: Any) -> Any:
+            self.asked.append((method, path))
+            if self.why is not None:
+                raise self.why
+            return given["body"]
+
+    moment, strict, metrics = [0.0], Strict(), Metrics()
     monkeypatch.setattr(time, "monotonic", lambda: moment[0])
-    clerk, jobs = writer(strict), [status_writer(name) for name in "jk"]
-    for tick in range(120):
-        moment[0] = tick / 2
-        clerk.write_statuses(jobs)
-    clerk.close()
-    assert len(strict.asked) == 2 * 6, "after 0, 1, 3, 7, 15 and 31 s"
+    clerk, jobs = writer(strict, metrics), [status_writer(name) for name in "jk"]
+
+    def written(ticks: int, why: Exception | None = None) -> tuple[int, bool]:
+        """How often it is asked in these turns, and whether all is written."""
+        strict.asked, strict.why = [], why
+        for _ in range(ticks):
+            clerk.write_statuses(jobs)
+            moment[0] += 0.5
+        return len(strict.asked), all(job.written == job.status for job in jobs)
+
+    assert written(2, LostAnswerError("PATCH", "/", "reset")) == (4, False), "at once again"
+    assert caplog.messages == ["PATCH /: no answer: reset; tried again"]
+    caplog.clear()
+    why = "(ns/j, Kind=OasisJob): .status.resizes: field not declared in schema"
+    old = ApiError("PATCH", "/", 500, "", f"failed to create typed patch object {why}")
+    assert written(120, old) == (2 * 6, False), "after 0, 1, 3, 7, 15 and 31 s"
     (said,) = caplog.messages
     assert "; the kind there is of an older version: `oasis kubernetes install" in said
+    assert written(8) == (2, True), "and is written once it can be"
+    assert written(8) == (0, True), "nothing is new"
+    bug, jobs[1].status["phase"], jobs[0].status["phase"] = jobs[0].body, "Running", "Running"
+    jobs[0].body = None  # type: ignore[assignment, method-assign]
+    assert written(1) == (1, False)
+    assert jobs[1].written == jobs[1].status, "that of another is written"
+    assert metrics.registry.get_sample_value("oasis_job_errors_total", {"doing": "telling"}) == 1
+    jobs[0].body = bug  # type: ignore[method-assign]
+    assert written(1) == (1, True)
+    clerk.close()
 
 
 @pytest.mark.parametrize(("name", "seed"), [("fifo", k) for k in range(5)] + [("recourse", 0)])

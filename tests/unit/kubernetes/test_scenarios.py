@@ -1,5 +1,5 @@
-"""Scenarios of `scenarios.yaml`, played in memory: what owners, nodes and the API server do, and
-what becomes of the jobs. The head of that file says how they are written."""
+"""Scenarios of `scenarios.yaml` and `kueue.yaml`, played in memory: what owners, nodes and the API
+server do, and what becomes of the jobs. The heads of these files say how they are written."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from copy import deepcopy
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from experiments.evaluation.policies import POLICIES
 from oasis.kubernetes import names
 from oasis.kubernetes.acting import Delete, action_word
 from oasis.kubernetes.objects.quantities import requests_of
+from tests.unit.kubernetes.kueue import Queued
 from tests.unit.kubernetes.played import (
     GPU,
     LOOKAHEAD,
@@ -40,7 +42,9 @@ from tests.unit.kubernetes.played import (
 )
 from tests.unit.kubernetes.test_existing_jobs import batch_job, jobset
 
-SCENARIOS = yaml.safe_load(Path(__file__).with_name("scenarios.yaml").read_text(encoding="utf-8"))
+FILES = [Path(__file__).with_name(name) for name in ("scenarios.yaml", "kueue.yaml")]
+SCENARIOS = [each for file in FILES for each in yaml.safe_load(file.read_text(encoding="utf-8"))]
+LONG = 30.0  # seconds, which no test takes
 VARIANTS = [
     pytest.param(each, name, restarts, id=f"{each['name']}-{name}{'-restarts' * restarts}")
     for each in SCENARIOS
@@ -67,11 +71,13 @@ class Scenario(Played):
         self.log = log
         self.uids: dict[str, str] = {}
         self.refused: dict[str, dict[str, Any]] = {}  # by name of the job, or "any"
-        self.marked: set[str] = set()
+        self.marked: dict[str, str] = {}  # uids of pods by name
         self.strays: list[str] = []  # Jobs of which a pod runs on a node that nobody planned
         self.isolated: set[str] = set()  # jobs that others could not reach when they began
         self.bad: list[str] = []  # names of jobs with which the policy fails
         self.is_broken = False  # whether the policy fails, whatever jobs there are
+        self.is_asked, self.may_go, self.ended = Event(), Event(), Event()  # of a plan in a thread
+        self.may_go.set()
         self.history: list[list[str]] = []  # pods in each slot
         # By job: how often a pod of it was asked for, also in a dry run, and what was told on it.
         self.tried, self.events = Counter[str](), Counter[str]()
@@ -80,7 +86,8 @@ class Scenario(Played):
         options = given.get("options", {})
         made = cluster_policy(name, options, lookahead=LOOKAHEAD, horizon=last, bounds=past)
         # Not all: a copy of such a policy decides with the original.
-        fails = any({"fails with", "policy fails"} & step.keys() for step in given["steps"])
+        words = {"fails with", "policy fails", "begin slowly"}
+        fails = any(words & step.keys() for step in given["steps"])
         super().__init__(failing(made, self.has_bad) if fails else made, **settings)
         self.opens = lambda pod: self.has_isolation(job_of(pod))
         if "nodes" in given:
@@ -96,6 +103,8 @@ class Scenario(Played):
         return True
 
     def has_bad(self, view: Any) -> bool:
+        self.is_asked.set()
+        assert self.may_go.wait(LONG)
         bad = {f"ns/{name}" for name in self.bad}
         return self.is_broken or any(job.id in bad for job in view.jobs())
 
@@ -127,6 +136,28 @@ class Scenario(Played):
         for uid, status in self.reconciler.statuses.items():
             self.events[uid] += len(status.news)
             status.news.clear()
+
+    def begin_slowly(self, _: None) -> None:
+        """Begin a slot whose plan takes until the policy is to `decide`."""
+        for event in (self.is_asked, self.may_go, self.ended):
+            event.clear()
+        self.slot += 1
+        assert not self.is_planned()
+        assert self.is_asked.wait(LONG)
+
+    def decide(self, _: None) -> None:
+        self.may_go.set()
+        assert self.ended.wait(LONG)
+        assert self.is_planned()
+        self.settle()
+
+    def begin_at_once(self, _: None) -> None:
+        self.slot += 1
+        assert self.is_planned()
+        self.settle()
+
+    def is_planned(self) -> bool:
+        return self.reconciler.plan_if_due(self.now(), self.seen, 0.0, self.ended.set)
 
     def start_again(self, word: str | dict[str, Any]) -> None:
         """What `maybe` happens: it is a step of its own, by its word if nothing is to be said."""
@@ -161,11 +192,17 @@ class Scenario(Played):
             self.uids[uid] = self.submit_batch(made, float(given["slots"]))
 
     def patch(self, objects: dict[str, Any]) -> None:
-        """What owners, or other controllers, write on Jobs of the cluster."""
-        for uid, change in objects.items():
-            notes, meta = change.pop("notes", {}), {"labels": change.pop("labels", {})}
-            meta["annotations"] = {getattr(names, key): value for key, value in notes.items()}
-            self.batch[uid] = merged(self.batch[uid], {**change, "metadata": meta})
+        """What owners, or other controllers, write on jobs."""
+        for name, change in objects.items():
+            uid, notes, labels = self.uids[name], change.pop("notes", {}), change.pop("labels", {})
+            notes = {getattr(names, key): value for key, value in notes.items()}
+            change["metadata"] = {
+                "labels": labels,
+                "annotations": notes,
+                **change.get("metadata", {}),
+            }
+            there = self.batch if uid in self.batch else self.jobs
+            there[uid] = merged(there[uid], change)
             if "suspend" in change.get("spec", {}):
                 self._follow_batch(uid)
 
@@ -191,10 +228,12 @@ class Scenario(Played):
         self.binds = lambda pod, host: host not in closed
 
     def change_pods(self, given: dict[str, Any]) -> None:
-        """Pods of a job end, fail or report: its chief, the others, all, or one by its number."""
+        """Pods of a job end, fail or report: its chief, the others, all, or one."""
+        # That has a number, or a host name.
         uid, which = self.uids[given["of"]], given.get("which", "all")
         pods = [pod for _, pod in sorted(self.pods.items()) if job_of(pod) == uid]
-        chief = pods[which] if isinstance(which, int) else self.chief(uid)
+        hosts = {f"host {pod['spec'].get('hostname')}": pod for pod in pods}
+        chief = hosts.get(which) or (pods[which] if isinstance(which, int) else self.chief(uid))
         others = [pod for pod in pods if pod is not chief]
         chosen = {"others": others, "all": pods}.get(which, [chief])
         for pod in chosen:
@@ -222,6 +261,12 @@ class Scenario(Played):
         """A pod of others on n0, of three GPUs, has these marks of ours."""
         self.pods["copy"] = merged(foreign("copy", "n0", gpu="3"), {"metadata": meta})
 
+    def expose(self, given: dict[str, str]) -> None:
+        """A Service that another owner has."""
+        meta = {"name": given["name"], "namespace": "ns", "labels": {names.JOB_UID: given["of"]}}
+        meta["ownerReferences"] = [{"uid": given["of"]}]
+        self.services.append({"metadata": meta, "spec": {}})
+
     def orphan(self, name: str) -> None:
         """A job goes, and its pods stay."""
         uid = self.uids[name]
@@ -242,7 +287,7 @@ class Scenario(Played):
         )
 
     def mark(self, _: None) -> None:
-        self.marked = set(self.pods)
+        self.marked = {name: pod["metadata"]["uid"] for name, pod in self.pods.items()}
 
     def lose_pods(self, _: None) -> None:
         self.pods = {}
@@ -264,10 +309,12 @@ class Scenario(Played):
         if name == "windows":
             return self.told_on(key)
         on_n1 = any(pod["spec"].get("nodeName") == "n1" for pod in self.pods.values())
-        kept, anew = set(self.pods) == self.marked, "arrive once more" in self.log.text
+        kept, anew = self.pods.keys() == self.marked.keys(), "arrive once more" in self.log.text
         stuck, policies = len(self.stuck & self.pods.keys()), len(self.policies)
         found = {"kept": kept, "begun anew": anew, "number": len(self.pods), "on n1": on_n1}
         found["services"] = len(self.services)
+        uids = {pod["metadata"]["uid"] for pod in self.pods.values()}
+        found["made anew"] = len(uids - {*self.marked.values()})
         found["withdrawn at most"] = self.measured("oasis_gangs_withdrawn_total")
         return {**found, "of those that are stuck": stuck, "policies": policies}[key]
 
@@ -315,6 +362,7 @@ class Scenario(Played):
             "parallelism": lambda: self.batch[uid]["spec"]["parallelism"],
             "completions": lambda: self.batch[uid]["spec"].get("completions"),
             "read": lambda: self.read(pods, wanted),
+            "service": lambda: self.services[-1]["spec"],
             "told at": lambda: wanted if self.times(uid) == {at(wanted)} else None,
             "shown": lambda: _status_row(summary((None, self.jobs[uid])))[-1],
             "advised": lambda: explained((None, self.jobs[uid]))[0]["advice"],
@@ -334,6 +382,38 @@ class Scenario(Played):
                 value = pod["metadata"]["annotations"][f"{names.ENV}{name}"]
                 found[name][pod["spec"]["hostname"]] = value
         return found
+
+
+class Beside(Queued, Scenario):
+    """A scenario beside Kueue."""
+
+    def patch(self, objects: dict[str, Any]) -> None:
+        for change in objects.values():
+            notes = {getattr(names, key): text for key, text in change.pop("notes", {}).items()}
+            template = {"template": {"metadata": {"annotations": notes}}}
+            change["spec"] = {**change.get("spec", {}), **template}
+        super().patch(objects)
+        self.kueue()
+
+    def queue_all(self, jobs: dict[str, Any]) -> None:
+        self.uids |= {name: name for name in jobs}
+        for name, given in jobs.items():
+            self.queue_job(name, **given)
+
+    def change_works(self, works: dict[str, Any]) -> None:
+        for name, change in works.items():
+            self.change_work(name, dict(change))
+
+    def change_quota(self, change: dict[str, Any]) -> None:
+        self.quota |= change
+        self.kueue()
+
+    def holds(self, name: str, key: str, wanted: Any) -> bool:
+        if name == "kueue":
+            return bool(self.wrote == wanted)
+        if key in self.work.get(name, {}):
+            return bool(self.work[name][key] == wanted)
+        return super().holds(name, key, wanted)
 
 
 def says(found: tuple[str, str, str] | None, wanted: str | None) -> bool:
@@ -379,14 +459,26 @@ WORDS = {
     "time": lambda made, part: setattr(made, "late", part * SLOT),
     "restart": lambda made, _: made.restart(),
     "refuse": lambda made, rules: setattr(made, "refused", rules or {}),
+    "service": Scenario.expose,
     "classes": lambda made, found: setattr(made, "classes", found),
     "windows": Scenario.declare,
     "delete": lambda made, name: made.delete(made.uids[name]),
+    "policy": lambda made, name: setattr(made, "policy", policy(name)),
+    "queue": Beside.queue_all,
+    "workload": Beside.change_works,
+    "kueue": Beside.change_quota,
+    "begin slowly": Scenario.begin_slowly,
+    "begin at once": Scenario.begin_at_once,
+    "decide": Scenario.decide,
+    "finish": lambda made, name: made.change_work(
+        name, {"conditions": [("Finished", True, "Succeeded")]}
+    ),
 }
 
 
 def play(name: str, given: dict[str, Any], log: Any, *, restarts: bool) -> Scenario:
-    made = Scenario(name, given, log)
+    beside = {"gpus": given["kueue"]} if "kueue" in given else {}
+    made = (Beside if beside else Scenario)(name, given, log, **beside)
     for step in given["steps"]:
         ((word, value),) = step.items()
         if word != "maybe" or restarts:

@@ -1,0 +1,42 @@
+"""The optional parts of the installation, and one clear line where one is missing."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+PROJECT = "oasis-scheduler"
+EXTRAS = {
+    "typer": "cli",
+    "rich": "cli",
+    "click": "cli",
+    "zstandard": "cli",
+    "pulp": "solve",
+    "highspy": "solve",
+    "matplotlib": "plot",
+    "jinja2": "report",
+    **dict.fromkeys(("pandas", "pyarrow", "joblib", "scipy", "threadpoolctl"), "sweep"),
+    "distributed": "dask",
+    "hypothesis": "testing",
+    **dict.fromkeys(("kubernetes", "prometheus_client", "yaml", "urllib3"), "kubernetes"),
+}  # package -> the extra that brings it
+
+
+def require(what: str, *packages: str) -> None:
+    """Raise an error that names the extra to install unless `packages` are there, for `what`."""
+    for package in packages:
+        extra = EXTRAS[package]
+        if not _is_installed(package):
+            message = f"{what} needs {package}: {install_line(extra)}"
+            raise ModuleNotFoundError(message, name=package)
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        return find_spec(package) is not None
+    except ModuleNotFoundError:  # a finder that refuses it
+        return False
+
+
+def install_line(extra: str) -> str:
+    """Return the command that installs an extra."""
+    return f"pip install '{PROJECT}[{extra}]'"
