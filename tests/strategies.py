@@ -37,6 +37,7 @@ from oasis.testing.strategies import (  # noqa: F401 (tests have all strategies 
     jobs,
     of,
     of_kinds,
+    servers,
     sigmoids,
     small_instances,
     utilities,
