@@ -4,8 +4,6 @@ The optimum is plain Python that shares nothing with `oasis`: every choice of a 
 every count of workers in every slot, and every way to place them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import product

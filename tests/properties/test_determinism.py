@@ -1,10 +1,6 @@
 """The same seed gives the same bytes, whatever clock, hash seed, past or load there is."""
 
-from __future__ import annotations
-
 import json
-import threading
-from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
@@ -13,17 +9,16 @@ from hypothesis import strategies as st
 
 import oasis
 from experiments import competitive_ratio
-from oasis import Instance, Run
 from offline import solve
 from tests.background import beside
 from tests.portable import switched_off
-from tests.strategies import Maker, all_instances, fewer, of, schedulers
+from tests.strategies import all_instances, fewer, of, schedulers
 
 PRESETS = ("paper", "calibrated", "testbed", "testbed-observed", "kinds")
 SIZES = {"jobs": 5, "worker_servers": 3, "ps_servers": 2, "horizon": 10}
 
 
-def without_times(run: Run) -> str:
+def without_times(run):
     data = run.to_dict()
     del data["decision_seconds"]
     return json.dumps(data)
@@ -31,9 +26,7 @@ def without_times(run: Run) -> str:
 
 @fewer(4)
 @given(of(*PRESETS), st.integers(0, 2**32))
-def test_same_seed_writes_the_same_bytes(
-    tmp_path_factory: pytest.TempPathFactory, preset: str, seed: int
-) -> None:
+def test_same_seed_writes_the_same_bytes(tmp_path_factory, preset, seed):
     files = [tmp_path_factory.getbasetemp() / f"seed{k}.json" for k in range(2)]
     for path in files:
         oasis.write(oasis.generate(preset, **SIZES, seed=seed), path)
@@ -43,9 +36,7 @@ def test_same_seed_writes_the_same_bytes(
 
 
 @given(all_instances(), schedulers())
-def test_same_instance_runs_the_same_and_decisions_survive_json(
-    instance: Instance, make: Maker
-) -> None:
+def test_same_instance_runs_the_same_and_decisions_survive_json(instance, make):
     one, other = (oasis.simulate(instance, make(instance)) for _ in range(2))
     assert without_times(one) == without_times(other)
     assert one.decisions == other.decisions
@@ -64,9 +55,7 @@ def test_same_instance_runs_the_same_and_decisions_survive_json(
         ((), []),
     ],
 )
-def test_the_widest_instructions_of_a_processor_can_be_switched_off(
-    there: tuple[str, ...], off: list[str]
-) -> None:
+def test_the_widest_instructions_of_a_processor_can_be_switched_off(there, off):
     """NumPy refuses to start where it is told to do without what is not there."""
     known = (*there, "NOT_THERE")
     assert switched_off(known, {name: name in there for name in known}) == off
@@ -78,15 +67,15 @@ METHODS = ("milp", "benders", "colgen", "auto")
 WORK = 0.1
 
 
-def instance(seed: int, jobs: int = 8, worker_servers: int = 5) -> oasis.Instance:
+def instance(seed, jobs=8, worker_servers=5):
     return oasis.generate("testbed", jobs=jobs, worker_servers=worker_servers, seed=seed)
 
 
 @contextmanager
-def busy() -> Iterator[None]:
+def busy():
     """Another thread takes as much of the processor as it can get."""
 
-    def spin(over: threading.Event) -> None:
+    def spin(over):
         while not over.is_set():
             sum(range(1000))
 
@@ -94,10 +83,10 @@ def busy() -> Iterator[None]:
         yield
 
 
-def repeatable(document: dict[str, object]) -> str:
+def repeatable(document):
     """The document as text, without the measured times."""
 
-    def cleaned(value: object) -> object:
+    def cleaned(value):
         if isinstance(value, dict):
             return {k: cleaned(v) for k, v in value.items() if not k.endswith("seconds")}
         return [cleaned(entry) for entry in value] if isinstance(value, list) else value
@@ -106,7 +95,7 @@ def repeatable(document: dict[str, object]) -> str:
 
 
 @pytest.mark.parametrize("method", METHODS[:-1])  # the ratio below is found by "auto"
-def test_the_same_work_gives_the_same_bytes_on_a_busy_machine(method: str) -> None:
+def test_the_same_work_gives_the_same_bytes_on_a_busy_machine(method):
     problem = instance(0)
     first = solve(problem, method, work_limit=WORK, seed=3)
     with busy():
@@ -118,7 +107,7 @@ def test_the_same_work_gives_the_same_bytes_on_a_busy_machine(method: str) -> No
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_no_work_at_all_keeps_the_schedules_of_oasis(method: str) -> None:
+def test_no_work_at_all_keeps_the_schedules_of_oasis(method):
     problem = instance(0)
     result = solve(problem, method, work_limit=0.0)
     online = oasis.simulate(problem, oasis.OASiS.from_instance(problem))
@@ -127,13 +116,13 @@ def test_no_work_at_all_keeps_the_schedules_of_oasis(method: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["milp", "benders", "auto"])
-def test_unlimited_work_ends_with_a_proof(method: str) -> None:
+def test_unlimited_work_ends_with_a_proof(method):
     result = solve(instance(1, 5, 4), method, work_limit=float("inf"))
     assert result.status == "optimal"
     assert result.parameters["work_limit"] is None
 
 
-def test_a_ratio_repeats() -> None:
+def test_a_ratio_repeats():
     problem = instance(0)
     first, second = (
         competitive_ratio(problem, work_limit=WORK, seed=1).to_dict() for _ in range(2)
@@ -142,6 +131,6 @@ def test_a_ratio_repeats() -> None:
 
 
 @pytest.mark.parametrize("limit", [-1.0, float("nan"), True, "2"])
-def test_a_limit_that_is_none_is_refused(limit: float) -> None:
+def test_a_limit_that_is_none_is_refused(limit):
     with pytest.raises(ValueError, match=r"^work_limit: expected units of work >= 0"):
         solve(instance(0), work_limit=limit)

@@ -1,17 +1,14 @@
 """What differs by rounding alone changes no decision of any policy."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import oasis
-from oasis import Outcome, PlainJob, make_policy, replay, rigid_workload
+from oasis import PlainJob, make_policy, replay, rigid_workload
 from tests.builders import nightly, policies
 
 ROUNDING = 1e-12  # relative: more than sums of floats lose, less than anybody means
@@ -27,7 +24,7 @@ MADE = [(name, options) for name in policies() for options in VARIANTS.get(name,
 every_policy = pytest.mark.parametrize(("name", "options"), MADE)
 
 
-def shaken(value: Any, rng: np.random.Generator) -> Any:
+def shaken(value, rng):
     """Plain data with every float in it moved by `ROUNDING` at most."""
     if isinstance(value, float):
         return value * (1.0 + rng.uniform(-ROUNDING, ROUNDING))
@@ -36,7 +33,7 @@ def shaken(value: Any, rng: np.random.Generator) -> Any:
     return [shaken(each, rng) for each in value] if isinstance(value, list) else value
 
 
-def shaken_instance(instance: oasis.Instance, path: Path, seed: int) -> oasis.Instance:
+def shaken_instance(instance, path, seed):
     """The instance with other last digits of its capacities, demands and utilities."""
     oasis.write(instance, path)
     data, rng = json.loads(path.read_text()), np.random.default_rng(seed)
@@ -51,17 +48,15 @@ def shaken_instance(instance: oasis.Instance, path: Path, seed: int) -> oasis.In
     return oasis.read(path)
 
 
-def plans_of(run: oasis.Run) -> dict[str, Any]:
+def plans_of(run):
     return {name: (s.workers.tolist(), s.ps.tolist()) for name, s in run.schedules.items()}
 
 
-def decisions_of(run: oasis.Run) -> Any:
+def decisions_of(run):
     return [(d.job_id, d.admitted, d.completion) for d in run.decisions], plans_of(run)
 
 
-def check_instances(
-    name: str, options: dict[str, Any], path: Path, sizes: dict[str, Any], seeds: range
-) -> None:
+def check_instances(name, options, path, sizes, seeds):
     for preset, size in sizes.items():
         for seed in seeds:
             instance = oasis.generate(preset, seed=seed, **size)
@@ -75,21 +70,19 @@ def check_instances(
 
 @every_policy
 @pytest.mark.parametrize("seeds", [range(1), *nightly(range(20))])
-def test_rounding_changes_no_decision(
-    name: str, options: dict[str, Any], seeds: range, tmp_path: Path
-) -> None:
+def test_rounding_changes_no_decision(name, options, seeds, tmp_path):
     # The searches of recourse take long: the other instances are for the night.
     is_brief = name == oasis.Recourse.name and len(seeds) == 1
     sizes = {"testbed-observed": {"jobs": 6}} if is_brief else SIZES
     check_instances(name, options, tmp_path / "moved.json", sizes, seeds)
 
 
-def starts_of(outcome: Outcome) -> list[str]:
+def starts_of(outcome):
     return [job.job_id for job in sorted(outcome.jobs, key=lambda job: job.start or 0.0)]
 
 
 @pytest.mark.parametrize("name", policies(of_baselines=True))
-def test_jobs_of_equal_length_keep_their_order(name: str) -> None:
+def test_jobs_of_equal_length_keep_their_order(name):
     """Each takes all machines, so that the order of starts is the order of the policy."""
     rng = np.random.default_rng(3)
     # Two lengths, one of them also as a sum that is not equal to it as a float.

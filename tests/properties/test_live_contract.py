@@ -1,7 +1,5 @@
 """Properties of live schedulers under any calls."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from pathlib import Path
@@ -11,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import oasis
-from oasis import Job, LiveScheduler
+from oasis import LiveScheduler
 from tests.live import (
     KINDS,
     LOOKAHEAD,
@@ -30,7 +27,7 @@ kinds = of(*KINDS)
 
 @fewer(10)
 @given(kinds, seeds, st.integers(1, 60))
-def test_what_was_executed_in_any_window_is_feasible(kind: str, seed: int, steps: int) -> None:
+def test_what_was_executed_in_any_window_is_feasible(kind, seed, steps):
     drill = Drill(KINDS[kind](), seed, (*TROUBLES, "reserve")).run(steps)
     drill.verify()
     now = drill.scheduler.now
@@ -40,13 +37,11 @@ def test_what_was_executed_in_any_window_is_feasible(kind: str, seed: int, steps
 
 @fewer(10)
 @given(seeds, st.integers(1, 50))
-def test_without_commitment_the_value_of_the_plan_never_falls_at_an_arrival(
-    seed: int, steps: int
-) -> None:
+def test_without_commitment_the_value_of_the_plan_never_falls_at_an_arrival(seed, steps):
     scheduler = KINDS["none"]()
     submit = scheduler.submit
 
-    def watched(job: Job) -> oasis.Decision:
+    def watched(job):
         plan = scheduler.policy.planner.plan  # type: ignore[attr-defined]
         before = plan.value
         decision = submit(job)
@@ -59,7 +54,7 @@ def test_without_commitment_the_value_of_the_plan_never_falls_at_an_arrival(
 
 @fewer(10)
 @given(of("start", "arrival", "oasis"), seeds)
-def test_every_promise_is_kept_or_reported(kind: str, seed: int) -> None:
+def test_every_promise_is_kept_or_reported(kind, seed):
     calm = Drill(KINDS[kind](), seed, troubles=("cancel", "finish", "restore")).run(50)
     assert not calm.broken
     rough = Drill(KINDS[kind](), seed).run(50)
@@ -76,9 +71,7 @@ def test_every_promise_is_kept_or_reported(kind: str, seed: int) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @fewer(25)
 @given(seed=seeds, stops=st.sets(st.integers(0, 40)))
-def test_a_scheduler_that_was_saved_and_loaded_goes_on_bit_for_bit(
-    kind: str, seed: int, stops: set[int]
-) -> None:
+def test_a_scheduler_that_was_saved_and_loaded_goes_on_bit_for_bit(kind, seed, stops):
     whole, stopped = (Drill(KINDS[kind](), seed) for _ in range(2))
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
@@ -95,9 +88,7 @@ def test_a_scheduler_that_was_saved_and_loaded_goes_on_bit_for_bit(
 @pytest.mark.parametrize("kind", KINDS)
 @fewer(25)
 @given(seed=seeds, steps=st.integers(0, 30))
-def test_a_quote_is_what_submit_then_answers_and_changes_nothing(
-    kind: str, seed: int, steps: int
-) -> None:
+def test_a_quote_is_what_submit_then_answers_and_changes_nothing(kind, seed, steps):
     scheduler = Drill(KINDS[kind](), seed).run(steps).scheduler
     job = random_job(np.random.default_rng(seed), "new", scheduler.now)
     with tempfile.TemporaryDirectory() as name:
@@ -119,9 +110,7 @@ def test_a_quote_is_what_submit_then_answers_and_changes_nothing(
 @pytest.mark.parametrize("kind", KINDS)
 @fewer(25)
 @given(seed=seeds, later=of(1, 1000))
-def test_what_is_decided_does_not_depend_on_how_long_it_has_run(
-    kind: str, seed: int, later: int
-) -> None:
+def test_what_is_decided_does_not_depend_on_how_long_it_has_run(kind, seed, later):
     """The same arrivals some slots later get the same answers some slots later."""
     found = []
     for begin in (0, later):
@@ -139,7 +128,7 @@ def test_what_is_decided_does_not_depend_on_how_long_it_has_run(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_memory_is_bounded(kind: str) -> None:
+def test_memory_is_bounded(kind):
     """After so long that every server has its column, only the live jobs differ."""
     drill = Drill(KINDS[kind](), 5, rate=1.5)
     early = late = 0

@@ -1,7 +1,5 @@
 """The fast search through the public interface: next to no demand, streams of jobs, memory."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -13,8 +11,8 @@ import pytest
 from hypothesis import given
 
 import oasis
-from oasis import Instance, Job, OASiS
-from tests.strategies import Maker, Market, all_instances, schedulers
+from oasis import OASiS
+from tests.strategies import Market, all_instances, schedulers
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -22,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # -- streams ---------------------------------------------------------------------------------------
 
 
-def check_changes(scheduler: OASiS) -> None:
+def check_changes(scheduler):
     """The slots that differ from the one before it, by comparing everything."""
     ledger = scheduler.ledger
     differs = np.zeros(scheduler.horizon, dtype=bool)
@@ -31,14 +29,14 @@ def check_changes(scheduler: OASiS) -> None:
     assert ledger.changes.tolist() == differs.tolist()
 
 
-def market_of(scheduler: OASiS, job: Job) -> Market:
+def market_of(scheduler, job):
     ledger = scheduler.ledger
     arrays = (ledger.worker_prices, ledger.ps_prices, ledger.worker_used, ledger.ps_used)
     return Market(job, scheduler.cluster, scheduler.horizon, *arrays)
 
 
 @given(all_instances(), schedulers())
-def test_the_ledger_gives_the_search_what_its_arrays_give(instance: Instance, make: Maker) -> None:
+def test_the_ledger_gives_the_search_what_its_arrays_give(instance, make):
     """Runs, columns and kept prices against the same amounts as plain arrays."""
     scheduler = make(instance)
     for job in instance.jobs_by_arrival():
@@ -66,7 +64,7 @@ for preset, horizon in (("calibrated", 60), ("testbed", 12)):
 """
 
 
-def test_ties_break_the_same_way_in_every_process() -> None:
+def test_ties_break_the_same_way_in_every_process():
     """Idle clusters of equal prices and many equal schedules; other hash seeds, other threads."""
     outputs = [
         subprocess.run(
@@ -86,7 +84,7 @@ def test_ties_break_the_same_way_in_every_process() -> None:
 # -- memory ----------------------------------------------------------------------------------------
 
 
-def one_array(scheduler: OASiS) -> int:
+def one_array(scheduler):
     """Bytes of one (T, H + K, R) float64 array."""
     cluster = scheduler.cluster
     servers = len(cluster.worker_capacity) + len(cluster.ps_capacity)
@@ -95,7 +93,7 @@ def one_array(scheduler: OASiS) -> int:
 
 @pytest.mark.parametrize("servers", [6, 20])
 @pytest.mark.parametrize("horizon", [1, 12, 40])
-def test_ledger_is_at_most_four_arrays(horizon: int, servers: int) -> None:
+def test_ledger_is_at_most_four_arrays(horizon, servers):
     """At the start and after a stream, with the five resources of the presets."""
     instance = oasis.generate(
         "calibrated", jobs=60, worker_servers=servers, ps_servers=servers, horizon=horizon

@@ -1,23 +1,20 @@
 """Identical servers given as a group, against the same servers written out one by one."""
 
-from __future__ import annotations
-
 import tracemalloc
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 import oasis
-from oasis import Cluster, Instance, Job, OASiS, Server
-from tests.strategies import Maker, all_instances, instances, schedulers, servers
+from oasis import Cluster, OASiS, Server
+from tests.strategies import all_instances, instances, schedulers, servers
 
 ARRAYS = ("worker_used", "ps_used", "worker_prices", "ps_prices")
 
 
-def written_out(cluster: Cluster) -> Cluster:
+def written_out(cluster):
     groups = [
         tuple(
             Server(name.replace("#", "_"), server.capacity)
@@ -29,7 +26,7 @@ def written_out(cluster: Cluster) -> Cluster:
     return Cluster(cluster.resources, *groups, cluster.slot_seconds)
 
 
-def grouped_clusters() -> st.SearchStrategy[Cluster]:
+def grouped_clusters():
     """Up to nine servers in groups of identical ones."""
     return st.builds(
         lambda workers, ps: Cluster(("gpu", "cpu", "bandwidth_gbps"), workers, ps, 1.0),
@@ -38,13 +35,13 @@ def grouped_clusters() -> st.SearchStrategy[Cluster]:
     )
 
 
-def grouped_instances() -> st.SearchStrategy[Instance]:
+def grouped_instances():
     return st.one_of(
         all_instances(), instances(most_jobs=8, most_work=40, cluster=grouped_clusters())
     )
 
 
-def check_columns(ledger: Any) -> None:
+def check_columns(ledger):
     """Columns cover the servers in order, and those of several servers are idle and in no other."""
     for group, capacity in (
         (ledger.worker, ledger.cluster.worker_capacity),
@@ -56,7 +53,7 @@ def check_columns(ledger: Any) -> None:
         assert not group.used[:, :, group.copies > 1].any()
 
 
-def same_decision(grouped: oasis.Decision, plain: oasis.Decision) -> None:
+def same_decision(grouped, plain):
     """All but the names of the servers."""
     assert grouped.admitted == plain.admitted
     assert (grouped.payoff, grouped.utility, grouped.cost) == (
@@ -77,7 +74,7 @@ def same_decision(grouped: oasis.Decision, plain: oasis.Decision) -> None:
 
 
 @given(grouped_instances(), schedulers())
-def test_groups_decide_as_the_same_servers_one_by_one(instance: Instance, make: Maker) -> None:
+def test_groups_decide_as_the_same_servers_one_by_one(instance, make):
     """Admission, payoff, schedule by index of the server, reason and prices, to the last bit."""
     grouped, plain = make(instance), make(replace(instance, cluster=written_out(instance.cluster)))
     for job in instance.jobs_by_arrival():
@@ -90,7 +87,7 @@ def test_groups_decide_as_the_same_servers_one_by_one(instance: Instance, make: 
         check_columns(plain.ledger)
 
 
-def regrouped(instance: Instance, sizes: tuple[int, ...]) -> Instance:
+def regrouped(instance, sizes):
     """The first machines of both groups, each now `sizes[k]` times."""
     cluster = instance.cluster
     parts = [
@@ -100,14 +97,14 @@ def regrouped(instance: Instance, sizes: tuple[int, ...]) -> Instance:
     return replace(instance, cluster=Cluster(cluster.resources, *parts, cluster.slot_seconds))
 
 
-def large(count: int, jobs: int = 40, horizon: int = 100) -> tuple[OASiS, list[Job]]:
+def large(count, jobs=40, horizon=100):
     """Ten kinds of machine in each group, `count` of them all told, and calibrated jobs."""
     instance = oasis.generate(jobs=jobs, worker_servers=5, ps_servers=5, horizon=horizon)
     instance = regrouped(instance, (count // 10,) * 5)
     return OASiS.from_instance(instance), instance.jobs_by_arrival()
 
 
-def test_ten_thousand_servers_in_groups_take_the_memory_of_those_in_use() -> None:
+def test_ten_thousand_servers_in_groups_take_the_memory_of_those_in_use():
     tracemalloc.start()
     try:
         scheduler, jobs = large(10_000)

@@ -1,7 +1,5 @@
 """Known windows hold, and a minimum run time does, whatever policy plans around them."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Callable
@@ -40,7 +38,7 @@ PLANNERS = {
 Make = Callable[[oasis.Instance], Policy]
 
 
-def calendar_of(seed: int, site: Any) -> list[tuple[int, CalendarEntry]]:
+def calendar_of(seed, site):
     """Random windows, each with the slot in which it is declared: some late, some in time."""
     rng = np.random.default_rng(seed)
     found = []
@@ -69,7 +67,7 @@ class World:
     history: list[Any] = field(default_factory=list)
     promised: dict[str, tuple[int, int]] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
+    def __post_init__(self):
         self.site = site_of(self.instance.cluster)
         self.driver: Driver[Any] = Driver(self.make(self.instance), self.site)
         self.specs = {
@@ -78,7 +76,7 @@ class World:
         }
         self.arrivals = {job.id: job.arrival for job in self.instance.jobs}
 
-    def run(self) -> World:
+    def run(self):
         for slot in range(SLOTS):
             if slot == self.restarts_at:
                 self.restart()
@@ -102,7 +100,7 @@ class World:
             assert not self.is_clear or not planned_on_closed(self)
         return self
 
-    def note(self, slot: int, admitted: list[str]) -> None:
+    def note(self, slot, admitted):
         policy = self.driver.policy
         if isinstance(policy, Planner):
             for uid in admitted:
@@ -110,13 +108,13 @@ class World:
                 if promise is not None:
                     self.promised[uid] = slot, promise
 
-    def restart(self) -> None:
+    def restart(self):
         state, policy = json.loads(json.dumps([self.driver.state(), self.driver.kept_policy]))
         self.driver = Driver(self.make(self.instance), self.site)
         self.driver.restore(state, self.specs, lambda _, spec: spec)
         self.driver.bring_policy(policy)
 
-    def check(self, slot: int) -> None:
+    def check(self, slot):
         """The oracle: from the windows as they were declared, and what each job holds."""
         for declared, window in self.windows:
             if declared <= slot and window.holds(slot):
@@ -125,11 +123,11 @@ class World:
                     assert not on, f"{uid} on closed {on} in {slot}"
 
 
-def instance_of(seed: int) -> oasis.Instance:
+def instance_of(seed):
     return oasis.generate("testbed", jobs=10, seed=seed, horizon=SLOTS)
 
 
-def planned_on_closed(world: World) -> list[Any]:
+def planned_on_closed(world):
     """Places of the plan where a window that is declared closes the machine."""
     first_ps = len(world.instance.cluster.worker_ids)
     windows = Calendar(tuple(window for _, window in world.windows))
@@ -144,7 +142,7 @@ def planned_on_closed(world: World) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", PLANNERS)
-def test_plans_keep_to_windows_and_promises(name: str) -> None:
+def test_plans_keep_to_windows_and_promises(name):
     """Windows that are known from the beginning and such that come late; promises made since."""
     completed = 0
     for seed in (0, 1, 2, 3):
@@ -164,7 +162,7 @@ def test_plans_keep_to_windows_and_promises(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(ALL))
-def test_policies_of_the_present_slot_keep_to_windows(name: str) -> None:
+def test_policies_of_the_present_slot_keep_to_windows(name):
     make = cluster_policy(name, {}, lookahead=SLOTS, bounds=None)
     for seed in (1, 4):
         instance = instance_of(seed)
@@ -172,7 +170,7 @@ def test_policies_of_the_present_slot_keep_to_windows(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["arrival", "oasis", "fifo", "srtf"])
-def test_an_empty_calendar_changes_nothing_and_a_restart_neither(name: str) -> None:
+def test_an_empty_calendar_changes_nothing_and_a_restart_neither(name):
     make: Make = PLANNERS.get(name) or (lambda _: ALL[name]())
     instance = instance_of(3)
     plain = World(instance, make, [], told=False).run()
@@ -195,7 +193,7 @@ KEEPING = [
 class Steady:
     """Runs a driver that keeps a job as it is for `minimum` slots."""
 
-    def __init__(self, instance: oasis.Instance, policy: Any, minimum: int) -> None:
+    def __init__(self, instance, policy, minimum):
         self.jobs, self.minimum = specs_of(instance), minimum
         self.driver: Driver[Any] = Driver(policy, site_for(instance, None), minimum)
         self.done: dict[str, float] = {}
@@ -204,7 +202,7 @@ class Steady:
         self.since: dict[str, int] = {}
         self.down: frozenset[int] = frozenset()
 
-    def step(self, slot: int) -> None:
+    def step(self, slot):
         there = {u: s for u, (s, at) in self.jobs.items() if at <= slot and u not in self.over}
         outcome = self.driver.boundary(slot, Facts(there, dict(self.done), down=self.down))
         assert outcome.error is None, outcome.error
@@ -222,13 +220,13 @@ class Steady:
             self.done[uid] = self.done.get(uid, 0.0) + after.worker_count
 
 
-def policy_for(name: str) -> Any:
+def policy_for(name):
     return cluster_policy(name, {}, lookahead=40)()
 
 
 @pytest.mark.parametrize("name", KEEPING)
 @pytest.mark.parametrize("seed", range(6))
-def test_no_job_is_changed_before_its_time(name: str, seed: int) -> None:
+def test_no_job_is_changed_before_its_time(name, seed):
     instance = cluster_of_equals(seed)
     world = Steady(instance, policy_for(name), 1 + seed)
     rng = random.Random(seed)
@@ -240,7 +238,7 @@ def test_no_job_is_changed_before_its_time(name: str, seed: int) -> None:
     assert world.over, "jobs end"
 
 
-def on_a_cluster(instance: oasis.Instance, name: str) -> tuple[Any, ...]:
+def on_a_cluster(instance, name):
     """What a policy decides on a cluster in memory, one machine of which is down for a while."""
     bounds = oasis.PriceBounds.from_instance(instance)
     make = cluster_policy(name, {}, lookahead=instance.horizon + 1, bounds=lambda _: bounds)
@@ -251,7 +249,7 @@ def on_a_cluster(instance: oasis.Instance, name: str) -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize("name", POLICIES)
-def test_a_cluster_needs_no_node_for_parameter_servers(name: str) -> None:
+def test_a_cluster_needs_no_node_for_parameter_servers(name):
     sizes = {"jobs": 5, "worker_servers": 3, "horizon": 8}
     instance = oasis.generate("testbed", **sizes, ps_servers=0, seed=2)
     found = on_a_cluster(instance, name)

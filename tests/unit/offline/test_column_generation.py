@@ -1,7 +1,5 @@
 """Bounds while and after a solve: intervals that contain the optimum, whatever stops it."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from functools import cache
@@ -17,14 +15,14 @@ from oasis import Constant
 from oasis.solvers import SolveProgress, Status
 from oasis.solvers.budget import Budget
 from offline import solve
-from offline.column_generation.bound import ConfigurationBound, configuration_bound
+from offline.column_generation.bound import configuration_bound
 from offline.state import SolveState
 from tests.oracle.tiny import seeded, tiny_instance
 from tests.strategies import fewer
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_bound_is_at_least_the_enumerated_optimum(seed: int) -> None:
+def test_bound_is_at_least_the_enumerated_optimum(seed):
     instance = tiny_instance(seeded(seed))
     optimum = solve(instance, "bruteforce").objective
     result = configuration_bound(instance)
@@ -36,13 +34,13 @@ def test_bound_is_at_least_the_enumerated_optimum(seed: int) -> None:
 
 
 @cache
-def solved_to_the_end() -> tuple[oasis.Instance, ConfigurationBound]:
+def solved_to_the_end():
     instance = oasis.generate(jobs=12, worker_servers=4, ps_servers=4, horizon=10, seed=2)
     return instance, configuration_bound(instance)
 
 
 @pytest.mark.parametrize("rounds", [1, 4, 12])
-def test_time_limit_keeps_the_best_bound_and_claims_no_proof(rounds: int) -> None:
+def test_time_limit_keeps_the_best_bound_and_claims_no_proof(rounds):
     """A clock that runs out after some prices were tried."""
     instance, full = solved_to_the_end()
     seen: list[SolveProgress] = []
@@ -57,11 +55,11 @@ def test_time_limit_keeps_the_best_bound_and_claims_no_proof(rounds: int) -> Non
     assert independent == pytest.approx(early.bound, rel=1e-9)
 
 
-def test_interrupt_ends_with_the_interval_so_far() -> None:
+def test_interrupt_ends_with_the_interval_so_far():
     instance = oasis.generate(jobs=12, worker_servers=4, ps_servers=4, horizon=10, seed=2)
     calls = []
 
-    def interrupt(progress: SolveProgress) -> None:
+    def interrupt(progress):
         calls.append(progress)
         if len(calls) == 3:
             raise KeyboardInterrupt
@@ -71,7 +69,7 @@ def test_interrupt_ends_with_the_interval_so_far() -> None:
     assert result.bound == calls[-1].bound
 
 
-def test_identical_servers_share_their_prices_and_lose_nothing() -> None:
+def test_identical_servers_share_their_prices_and_lose_nothing():
     instance = oasis.generate("testbed", seed=3)
     result = configuration_bound(instance)
     assert result.status is Status.OPTIMAL
@@ -88,7 +86,7 @@ SEEDS = st.integers(0, 10**6)
 
 @given(SEEDS, st.integers(2, 20))
 @fewer(3)
-def test_any_stop_leaves_a_valid_bound(seed: int, moment: int) -> None:
+def test_any_stop_leaves_a_valid_bound(seed, moment):
     """Valid is what is at least the optimum; `moment` counts looks at the clock."""
     instance = tiny_instance(seeded(seed))
     optimum = solve(instance, "bruteforce").objective
@@ -103,7 +101,7 @@ def test_any_stop_leaves_a_valid_bound(seed: int, moment: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_never_worse_than_oasis_and_reports_only_improvements(seed: int) -> None:
+def test_never_worse_than_oasis_and_reports_only_improvements(seed):
     instance = oasis.generate(jobs=12, worker_servers=5, ps_servers=5, horizon=10, seed=seed)
     online = oasis.simulate(instance, oasis.OASiS.from_instance(instance)).total_utility
     seen: list[SolveProgress] = []
@@ -115,11 +113,11 @@ def test_never_worse_than_oasis_and_reports_only_improvements(seed: int) -> None
     assert found[-1] == pytest.approx(result.objective)
 
 
-def test_interrupt_leaves_the_interval_so_far() -> None:
+def test_interrupt_leaves_the_interval_so_far():
     instance = oasis.generate(jobs=12, worker_servers=5, ps_servers=5, horizon=10, seed=1)
     calls: list[SolveProgress] = []
 
-    def interrupt(progress: SolveProgress) -> None:
+    def interrupt(progress):
         calls.append(progress)
         if len(calls) == 6:
             raise KeyboardInterrupt
@@ -134,7 +132,7 @@ def test_interrupt_leaves_the_interval_so_far() -> None:
 METHODS = ("bruteforce", "milp", "benders", "colgen")
 
 
-def assert_no_bound_is_below_a_schedule(instance: oasis.Instance) -> None:
+def assert_no_bound_is_below_a_schedule(instance):
     """Whichever method found the schedule, and wherever the bound is shown."""
     seen: list[SolveProgress] = []
     results = [
@@ -151,14 +149,14 @@ def assert_no_bound_is_below_a_schedule(instance: oasis.Instance) -> None:
 
 @given(SEEDS)
 @fewer(5)
-def test_no_bound_is_below_a_schedule_of_any_method(seed: int) -> None:
+def test_no_bound_is_below_a_schedule_of_any_method(seed):
     assert_no_bound_is_below_a_schedule(tiny_instance(seeded(seed)))
 
 
 @given(SEEDS, st.sampled_from([1e-6, 1e-7, 1e-8, 1e-9, 2e-10, 1e-10]))
 @example(54627, 1e-9)  # the bound of the compact model was below the enumerated optimum
 @fewer(5)
-def test_nor_of_schedules_that_are_worth_almost_the_same(seed: int, hair: float) -> None:
+def test_nor_of_schedules_that_are_worth_almost_the_same(seed, hair):
     """A solve ends with a proof once a millionth is left, so what it found may not be the best."""
     instance = tiny_instance(seeded(seed))
     jobs = tuple(
@@ -168,7 +166,7 @@ def test_nor_of_schedules_that_are_worth_almost_the_same(seed: int, hair: float)
 
 
 @pytest.mark.parametrize("below", [1e-10, 0.9e-5])
-def test_a_bound_below_its_own_schedules_is_shown_as_their_value(below: float) -> None:
+def test_a_bound_below_its_own_schedules_is_shown_as_their_value(below):
     instance = oasis.generate("testbed", jobs=4, seed=3)
     run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
     seen: list[SolveProgress] = []

@@ -3,10 +3,7 @@
 The benchmarks have it as a peer (`tests.benchmarks.cpsat`), so what it says must be true.
 """
 
-from __future__ import annotations
-
 import math
-from collections.abc import Sequence
 from itertools import product
 
 import pytest
@@ -14,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import oasis
-from oasis import Instance, SolverError
+from oasis import SolverError
 from oasis.model.rounding import CAPACITY_TOLERANCE
 from oasis.solvers import Status
 from offline import solve
@@ -37,7 +34,7 @@ with_ortools = pytest.mark.skipif(not cpsat.is_installed(), reason=cpsat.MISSING
 
 
 @st.composite
-def tight_rows(draw: st.DrawFn) -> tuple[list[float], list[int]]:
+def tight_rows(draw):
     """Coefficients and upper bounds of a row that some counts fill to the last bit."""
     fractions = st.builds(lambda n, d: n / d, st.integers(1, 9), st.sampled_from([1, 3, 10, 61]))
     coefficients = draw(st.lists(st.one_of(fractions, st.floats(1e-6, 1.0)), max_size=3))
@@ -48,7 +45,7 @@ def tight_rows(draw: st.DrawFn) -> tuple[list[float], list[int]]:
     return [*coefficients, left / units if left > 0 else 1.0], [*most, units]
 
 
-def dot(numbers: Sequence[float], counts: Sequence[int]) -> float:
+def dot(numbers, counts):
     return math.fsum(a * n for a, n in zip(numbers, counts, strict=True))
 
 
@@ -75,7 +72,7 @@ def test_a_row_that_cannot_be_relaxed_is_refused():
         whole_model(model.problem)
 
 
-def assert_holds(whole: WholeModel, values: Sequence[int]) -> None:
+def assert_holds(whole, values):
     for value, most in zip(values, whole.upper, strict=True):
         assert 0 <= value <= most
     for columns, numbers, low, high in whole.rows:
@@ -104,7 +101,7 @@ def test_the_best_schedules_fit_the_whole_model_and_are_worth_no_less_there(inst
 # -- CP-SAT ----------------------------------------------------------------------------------------
 
 
-def assert_agrees_with_enumeration(instance: Instance) -> None:
+def assert_agrees_with_enumeration(instance):
     try:
         exact = solve(instance, "bruteforce").objective
     except ValueError:

@@ -5,8 +5,6 @@ which it works with n workers on its way to c; who may switch has such seconds o
 way to c. No prices, no envelopes, no columns.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from functools import cache

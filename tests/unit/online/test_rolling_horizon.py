@@ -1,7 +1,5 @@
 """A live scheduler whose horizon rolls, and its ledger, against the simulator and a long ledger."""
 
-from __future__ import annotations
-
 from dataclasses import fields, replace
 
 import numpy as np
@@ -11,7 +9,7 @@ from hypothesis import strategies as st
 import oasis
 from oasis import Deadline, Instance, Job, LiveScheduler, OASiS, Recourse
 from oasis.online.ledger import Ledger
-from oasis.online.recourse import AtPrices, Commitment, RecourseParams
+from oasis.online.recourse import AtPrices, RecourseParams
 from oasis.online.recourse.live_job import grid_of, on_grid
 from oasis.online.search import Search
 from tests.live import CLUSTER, past_bounds, random_job
@@ -20,7 +18,7 @@ from tests.strategies import fewer, of
 seeds = st.integers(0, 2**32 - 1)
 
 
-def before_the_end(seed: int, horizon: int) -> Instance:
+def before_the_end(seed, horizon):
     """Jobs that are worth nothing after the horizon, with demands on the grid."""
     rng = np.random.default_rng(seed)
     grid = grid_of(CLUSTER)
@@ -33,7 +31,7 @@ def before_the_end(seed: int, horizon: int) -> Instance:
     return Instance(horizon, CLUSTER, tuple(jobs))
 
 
-def executed(scheduler: LiveScheduler, instance: Instance) -> dict[str, list[list[int]]]:
+def executed(scheduler, instance):
     """Rows that were executed of each job that completed."""
     rows: dict[str, list[list[int]]] = {}
     done: set[str] = set()
@@ -50,8 +48,8 @@ def executed(scheduler: LiveScheduler, instance: Instance) -> dict[str, list[lis
 @fewer(10)
 @given(seeds, of("none", "start", "arrival"))
 def test_recourse_on_a_rolling_horizon_is_recourse_where_nothing_is_worth_waiting_for_the_end(
-    seed: int, commitment: Commitment
-) -> None:
+    seed, commitment
+):
     """Oracle: the simulator's, with a fixed horizon. Jobs of a slot arrive in order of the file."""
     instance = before_the_end(seed, 7)
     jobs = instance.jobs_by_arrival()
@@ -71,8 +69,8 @@ def test_recourse_on_a_rolling_horizon_is_recourse_where_nothing_is_worth_waitin
 @fewer(10)
 @given(seeds)
 def test_oasis_on_a_rolling_horizon_is_oasis_where_nothing_is_worth_waiting_for_the_end(
-    seed: int,
-) -> None:
+    seed,
+):
     instance = before_the_end(seed, 7)
     bounds = past_bounds()
     run = oasis.simulate(instance, OASiS(CLUSTER, 7, bounds))
@@ -82,7 +80,7 @@ def test_oasis_on_a_rolling_horizon_is_oasis_where_nothing_is_worth_waiting_for_
 
 @fewer(2)
 @given(seeds, st.booleans())
-def test_a_ledger_that_rolls_is_a_window_of_one_that_does_not(seed: int, priced: bool) -> None:
+def test_a_ledger_that_rolls_is_a_window_of_one_that_does_not(seed, priced):
     """Oracle: a ledger long enough for everything."""
     rng = np.random.default_rng(seed)
     bounds = past_bounds()
