@@ -18,6 +18,18 @@ from oasis.scheduling import PolicyJob
 from oasis.simulator import Workload, elastic_from_dict
 from oasis.simulator.elastic import FORMAT, VERSION
 
+
+def nightly(*values: Any) -> list[Any]:
+    """Values of a parameter that are only for the long searches."""
+    return [pytest.param(value, marks=pytest.mark.nightly) for value in values]
+
+
+def seeds(day: int, nights: range) -> list[Any]:
+    """So many seeds one by one, and blocks from each of `nights` to the next for the night."""
+    blocks = (range(first, first + nights.step) for first in nights)
+    return [*([seed] for seed in range(day)), *nightly(*blocks)]
+
+
 GPU = ((0, 1),)  # the demand of a task that takes one unit of the first resource
 GONE = object()
 

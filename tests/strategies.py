@@ -37,6 +37,7 @@ from oasis.testing.strategies import (  # noqa: F401 (tests have all strategies 
     jobs,
     of,
     of_kinds,
+    servers,
     sigmoids,
     small_instances,
     utilities,
@@ -182,11 +183,11 @@ def rugged_market(seed: int) -> Market:
     machines, prices, used = [], [], []
     for prefix, scale in (("w", 1.0), ("p", float(rng.choice([0.3, 2.0, 6.0])))):
         capacities = rng.integers(1, rng.choice([4, 10]), rng.integers(1, 4)).astype(float)
-        servers = (
+        entries = (
             Server(f"{prefix}{k}", {"cpu": float(size), BANDWIDTH: 100.0})
             for k, size in enumerate(capacities)
         )
-        machines.append(tuple(servers))
+        machines.append(tuple(entries))
         shape = len(lengths), len(capacities), 2
         drawn = rng.choice([0.25, 0.5, 1.0, 2.0], shape)
         if rng.random() < 0.5:

@@ -4,8 +4,6 @@ The optimum is plain Python that shares nothing with `oasis`: every choice of a 
 every count of workers in every slot, and every way to place them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import product
@@ -113,7 +111,7 @@ def _job(
         name,
         arrival,
         epochs=int(rng.integers(1, 3)),
-        chunks=int(rng.integers(1, 4)),
+        chunks=int(rng.integers(1, 3)),
         minibatches=1,
         minibatch_time=float(rng.choice([0.5, 1.0])),
         gradient_mb=0.0,

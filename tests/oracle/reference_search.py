@@ -8,8 +8,6 @@ the greedy of COST_t are all written anew from docs/theory. Three answers to the
 - `brute_force`: every placement of every slot, without greedy and without recursion over work.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from functools import cache

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from baselines.kubernetes_default import KubernetesDefault
-from oasis.simulator import (
+from oasis import (
+    KubernetesDefault,
     Machine,
     PolicyJob,
     Site,

@@ -1,7 +1,5 @@
 """Tiny congested instances for the oracles, drawn by Hypothesis or from a seed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

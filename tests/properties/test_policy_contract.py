@@ -1,9 +1,7 @@
 """Every policy of the registry keeps the contract, and a policy that breaks it is found."""
 
-from __future__ import annotations
-
 from threading import Lock
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pytest
 from hypothesis import settings
@@ -17,7 +15,7 @@ DEARER = {"dorm": 5}  # solves an MILP each time it is asked
 
 @pytest.mark.parametrize("check", CHECKS)
 @pytest.mark.parametrize("name", baselines.ALL)
-def test_policies_keep_the_contract(name: str, check: str) -> None:
+def test_policies_keep_the_contract(name, check):
     several = settings().max_examples // DEARER.get(name, 1)
     check_policy(lambda: baselines.make(name, 1), checks=[check], max_examples=several)
 
@@ -25,7 +23,7 @@ def test_policies_keep_the_contract(name: str, check: str) -> None:
 class InTurn(BasePolicy):
     """First come, first served, with as few workers as a job can have."""
 
-    def decide(self, view: Any) -> Plan:
+    def decide(self, view):
         plan, room = Plan(), Room(self.site, view.free(), view.down())
         for job in self.order(view):
             found = BestFit().place(room, job, job.min_workers, job.ps_needed(job.min_workers))
@@ -33,28 +31,28 @@ class InTurn(BasePolicy):
                 plan.changes[job.index] = found
         return plan
 
-    def order(self, view: Any) -> Any:
+    def order(self, view):
         return view.waiting()
 
 
 class OnTheFirst(InTurn):
     """Puts each job on the first machine, whether there is room or not."""
 
-    def decide(self, view: Any) -> Plan:
+    def decide(self, view):
         return Plan({job.index: Allocation(((0, job.min_workers),)) for job in view.waiting()})
 
 
 class Lazy(InTurn):
     """Never begins anything."""
 
-    def order(self, view: Any) -> Any:
+    def order(self, view):
         return ()
 
 
 class Spy(InTurn):
     """Reads the work that it has not declared, past what keeps it from that."""
 
-    def order(self, view: Any) -> Any:
+    def order(self, view):
         tracked = view._books.jobs
         return [job for job in view.waiting() if tracked[job.index].job.work < 5.0]
 
@@ -64,11 +62,11 @@ class Fickle(InTurn):
 
     runs = 0
 
-    def reset(self, site: Any) -> None:
+    def reset(self, site):
         super().reset(site)
         Fickle.runs += 1
 
-    def order(self, view: Any) -> Any:
+    def order(self, view):
         waiting = list(view.waiting())
         return waiting if self.runs % 2 else waiting[::-1]
 
@@ -78,11 +76,11 @@ class Forgetful(InTurn):
 
     memory: ClassVar[dict[int, int]] = {}
 
-    def reset(self, site: Any) -> None:
+    def reset(self, site):
         super().reset(site)
         self.memory[id(self)] = 0
 
-    def order(self, view: Any) -> Any:
+    def order(self, view):
         self.memory[id(self)] += 1
         return view.waiting() if self.memory[id(self)] % 3 else ()
 
@@ -90,7 +88,7 @@ class Forgetful(InTurn):
 class Unsavable(InTurn):
     """Holds a lock, which no state can hold."""
 
-    def reset(self, site: Any) -> None:
+    def reset(self, site):
         super().reset(site)
         self.lock = Lock()
 
@@ -108,9 +106,7 @@ class Unsavable(InTurn):
         (OnTheFirst, "windows", PolicyError, "onthefirst"),
     ],
 )
-def test_a_policy_that_breaks_the_contract_is_found(
-    broken: type, check: str, error: type[Exception], message: str
-) -> None:
+def test_a_policy_that_breaks_the_contract_is_found(broken, check, error, message):
     with pytest.raises(error, match=f"(?i){message}") as found:
         check_policy(broken, checks=[check], max_examples=200)
     assert "check(" in "".join(found.value.__notes__)  # the case, made small

@@ -1,7 +1,5 @@
 """Theorem 1: Algorithm 2 finds the best schedule of one job; recurrence and brute force agree."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from dataclasses import replace
@@ -12,7 +10,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 import oasis
-from oasis import BestSchedule, Constant, Instance, Schedule
+from oasis import Constant, Instance
 from tests.oracle import kinds
 from tests.oracle.reference_search import (
     Question,
@@ -26,8 +24,6 @@ from tests.oracle.reference_search import (
 )
 from tests.strategies import (
     TWISTS,
-    Maker,
-    Market,
     all_instances,
     calm_markets,
     degenerate_markets,
@@ -48,11 +44,11 @@ answerable = st.one_of(
 )
 
 
-def close(value: float) -> object:
+def close(value):
     return pytest.approx(value, rel=1e-9, abs=1e-9)
 
 
-def search(market: Market, granularity: str = "worker-slot", fraction: float = 0.0) -> BestSchedule:
+def search(market, granularity="worker-slot", fraction=0.0):
     return oasis.best_schedule(
         **market.arguments, granularity=granularity, min_utility_fraction=fraction
     )
@@ -70,13 +66,13 @@ FAMILIES = {
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_payoff_equals_the_textbook_and_in_chunks_the_printed_one(family: str) -> None:
+def test_payoff_equals_the_textbook_and_in_chunks_the_printed_one(family):
     """And worker-slots are never worse than chunks."""
     made, factor = FAMILIES[family]
 
     @more(factor)
     @given(made, of(0.0, 1e-3, 0.3))
-    def check(market: Market, fraction: float) -> None:
+    def check(market, fraction):
         found = search(market, fraction=fraction)
         assert found.payoff == close(textbook(market.arguments, fraction))
         chunks = search(market, "chunk", fraction).payoff
@@ -88,13 +84,13 @@ def test_payoff_equals_the_textbook_and_in_chunks_the_printed_one(family: str) -
 
 @pytest.mark.nightly
 @given(calm_markets(most_slots=40, most_work=150))
-def test_payoff_equals_the_textbook_on_long_horizons(market: Market) -> None:
+def test_payoff_equals_the_textbook_on_long_horizons(market):
     assert search(market).payoff == close(textbook(market.arguments))
 
 
 @fewer(2)
 @given(all_instances(), schedulers())
-def test_every_decision_of_oasis_has_the_textbook_payoff(instance: Instance, make: Maker) -> None:
+def test_every_decision_of_oasis_has_the_textbook_payoff(instance, make):
     """At the prices and the usage that the ledger shows before each decision."""
     scheduler = make(instance)
     oracle = printed if make.options["granularity"] == "chunk" else textbook
@@ -115,13 +111,13 @@ def test_every_decision_of_oasis_has_the_textbook_payoff(instance: Instance, mak
 
 @fewer(2)
 @given(st.one_of(*(make(most_slots=3, most_work=3) for make in (markets, gang_markets))))
-def test_payoff_equals_brute_force_over_all_placements(market: Market) -> None:
+def test_payoff_equals_brute_force_over_all_placements(market):
     assert search(market).payoff == close(brute_force(market.arguments))
 
 
 @pytest.mark.parametrize("granularity", ["worker-slot", "chunk"])
 @pytest.mark.parametrize("floor", [0.0, 0.5])
-def test_the_best_form_is_that_of_the_textbook(floor: float, granularity: str) -> None:
+def test_the_best_form_is_that_of_the_textbook(floor, granularity):
     """Each form as if there were no others, on the machines that admit it."""
     seen: Counter[object] = Counter()
     for seed in range(500):
@@ -135,7 +131,7 @@ def test_the_best_form_is_that_of_the_textbook(floor: float, granularity: str) -
     assert min(seen[each] for each in (0, 1, 2, "no label")) > 10, seen
 
 
-def check_form(market: Market, found: BestSchedule, floor: float, granularity: str) -> None:
+def check_form(market, found, floor, granularity):
     cluster, options, least = market.cluster, [], []
     forms = [replace(market, job=form).arguments for form in market.job.in_forms]
     questions = [Question(**form) for form in forms]
@@ -169,7 +165,7 @@ def check_form(market: Market, found: BestSchedule, floor: float, granularity: s
 
 
 @given(answerable, of("worker-slot", "chunk"))
-def test_a_schedule_is_what_is_said_of_it(market: Market, granularity: str) -> None:
+def test_a_schedule_is_what_is_said_of_it(market, granularity):
     found = search(market, granularity)
     if found.schedule is None:
         assert (found.payoff, found.utility, found.cost) == (0.0, 0.0, 0.0)
@@ -194,7 +190,7 @@ def test_a_schedule_is_what_is_said_of_it(market: Market, granularity: str) -> N
         assert servers == ps_for(market.job, workers)
 
 
-def assert_cost_and_breakdown(market: Market, found: BestSchedule, schedule: Schedule) -> None:
+def assert_cost_and_breakdown(market, found, schedule):
     names = market.cluster.resources
     parts = [
         [
@@ -215,7 +211,7 @@ def assert_cost_and_breakdown(market: Market, found: BestSchedule, schedule: Sch
     assert found.payoff == close(found.utility - cost)
 
 
-def assert_within_what_is_left(market: Market, found: BestSchedule, schedule: Schedule) -> None:
+def assert_within_what_is_left(market, found, schedule):
     instance = Instance(market.horizon, market.cluster, (market.job,))
     assert oasis.verify(instance, {market.job.id: schedule}) == found.utility
     names, cluster = market.cluster.resources, market.cluster
@@ -235,7 +231,7 @@ def assert_within_what_is_left(market: Market, found: BestSchedule, schedule: Sc
 @example(rugged_market(162))
 @example(rugged_market(641))
 @given(st.one_of(rugged_markets(), calm_markets()))
-def test_equal_payoff_completes_earliest(market: Market) -> None:
+def test_equal_payoff_completes_earliest(market):
     """Ties are the rule for a job that does not mind when it completes."""
     value = Constant(float(market.job.utility(0)))
     market = replace(market, job=replace(market.job, utility=value))

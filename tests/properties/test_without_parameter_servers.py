@@ -4,8 +4,6 @@ A machine for parameter servers that no job uses must change nothing: the tests 
 without any with the same one that has such a machine.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,24 +15,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oasis
-from oasis import Cluster, Instance, LiveScheduler, PriceBounds, Server, make_policy
+from oasis import Cluster, LiveScheduler, PriceBounds, Server, make_policy
 from tests.builders import policies
 from tests.strategies import (
     BANDWIDTH,
-    PRICES,
     all_instances,
     bare,
     crowded_instances,
     fewer,
-    levels,
-    of,
     without_servers,
 )
 
 COMMITMENTS = ("none", "start", "arrival")
 
 
-def with_unused(instance: Instance) -> Instance:
+def with_unused(instance):
     """The same with machines for parameter servers, which no job needs."""
     # no larger than what is there: recourse rounds demands by the largest machine
     capacity = instance.cluster.worker_servers[0].capacity
@@ -42,7 +37,7 @@ def with_unused(instance: Instance) -> Instance:
     return replace(instance, cluster=replace(instance.cluster, ps_servers=(unused,)))
 
 
-def assert_same(instance: Instance, name: str, **options: object) -> None:
+def assert_same(instance, name, **options):
     """The same decisions and schedules with a machine that no job uses; feasible ones."""
     runs = [
         oasis.simulate(i, make_policy(name, i, **options))
@@ -61,16 +56,14 @@ RECOURSE = [("recourse", {"commitment": name}) for name in COMMITMENTS]
 @pytest.mark.parametrize(("name", "options"), [*((name, {}) for name in policies()), *RECOURSE])
 @given(bare(st.one_of(all_instances(), crowded_instances())))
 @fewer(8)
-def test_policies_decide_the_same_without_machines_that_no_job_uses(
-    name: str, options: dict[str, Any], instance: Instance
-) -> None:
+def test_policies_decide_the_same_without_machines_that_no_job_uses(name, options, instance):
     assert_same(instance, name, **options)
 
 
 @given(bare(all_instances()))
 def test_a_job_that_needs_no_parameter_server_need_not_say_what_one_would_demand(
-    instance: Instance,
-) -> None:
+    instance,
+):
     silent = without_servers(instance)
     runs = [oasis.simulate(i, oasis.OASiS.from_instance(i)) for i in (instance, silent)]
     assert runs[0].schedules == runs[1].schedules
@@ -79,7 +72,7 @@ def test_a_job_that_needs_no_parameter_server_need_not_say_what_one_would_demand
 
 @fewer(3)
 @given(st.one_of(all_instances(), crowded_instances()))
-def test_jobs_of_both_kinds_share_a_cluster(instance: Instance) -> None:
+def test_jobs_of_both_kinds_share_a_cluster(instance):
     """Jobs without parameter servers may leave their demand out also where others have some."""
     jobs = tuple(job if job.needs_ps else replace(job, ps={}) for job in instance.jobs)
     mixed = replace(instance, jobs=jobs)
@@ -90,7 +83,7 @@ def test_jobs_of_both_kinds_share_a_cluster(instance: Instance) -> None:
 
 @fewer(3)
 @given(bare(st.one_of(all_instances(), crowded_instances())))
-def test_bounds_are_the_same_with_machines_that_no_job_uses(instance: Instance) -> None:
+def test_bounds_are_the_same_with_machines_that_no_job_uses(instance):
     other, found = with_unused(instance), []
     for each in (instance, other):
         scheduler = oasis.OASiS.from_instance(each)
@@ -103,25 +96,7 @@ def test_bounds_are_the_same_with_machines_that_no_job_uses(instance: Instance) 
     assert not learned.ps.any()
 
 
-@given(bare(all_instances()), st.data())
-def test_the_best_schedule_at_any_prices_takes_empty_arrays(
-    instance: Instance, data: st.DataObject
-) -> None:
-    cluster, horizon = instance.cluster, instance.horizon
-    worker = data.draw(levels((horizon, *cluster.worker_capacity.shape), PRICES))
-    nothing = np.zeros_like(worker)
-    for granularity in ("worker-slot", "chunk"):
-        found = []
-        for where in (instance, with_unused(instance)):
-            ps = np.zeros((horizon, *where.cluster.ps_capacity.shape))
-            given = where.cluster, horizon, worker, ps, nothing, ps, granularity
-            found += [[oasis.best_schedule(job, *given) for job in instance.jobs]]
-        for one, other in zip(*found, strict=True):
-            assert (one.payoff, one.cost, one.reason) == (other.payoff, other.cost, other.reason)
-            assert one.schedule == other.schedule
-
-
-def live(kind: str, instance: Instance) -> LiveScheduler:
+def live(kind, instance):
     cluster, lookahead = instance.cluster, max(2, instance.horizon)
     if kind == "oasis":
         bounds = PriceBounds.from_jobs(instance.jobs, cluster, lookahead)
@@ -129,7 +104,7 @@ def live(kind: str, instance: Instance) -> LiveScheduler:
     return LiveScheduler(oasis.Recourse.rolling(lookahead, kind, rounds=2), cluster)
 
 
-def lived(scheduler: LiveScheduler, instance: Instance, folder: Path | None) -> list[Any]:
+def lived(scheduler, instance, folder):
     """Answers of a life in which a machine is lost; with a journal it is reopened half way."""
     if folder is not None:
         scheduler.open_journal(folder)
@@ -152,45 +127,16 @@ def lived(scheduler: LiveScheduler, instance: Instance, folder: Path | None) -> 
 @pytest.mark.parametrize("kind", ["none", "start", "arrival", "oasis"])
 @given(bare(st.one_of(all_instances(), crowded_instances())))
 @fewer(4)
-def test_live_schedulers_decide_the_same_and_reopen_their_journal(
-    kind: str, instance: Instance
-) -> None:
+def test_live_schedulers_decide_the_same_and_reopen_their_journal(kind, instance):
     with TemporaryDirectory() as folder:
         one = lived(live(kind, instance), instance, Path(folder, "journal"))
     assert one == lived(live(kind, with_unused(instance)), instance, None)
 
 
 @given(bare(all_instances()))
-def test_a_parameter_server_on_no_machine_is_no_schedule(instance: Instance) -> None:
-    run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
-    for job_id, schedule in run.schedules.items():
-        slot = schedule.start
-        placed = oasis.Schedule(job_id, schedule.workers, [[slot, 0, 1]])
-        with pytest.raises(oasis.VerificationError, match="server 0 outside the instance"):
-            oasis.verify(instance, {job_id: placed})
-
-
-@given(bare(all_instances()), of(True, False))
-def test_a_job_that_needs_parameter_servers_is_refused_by_name(
-    instance: Instance, gradients: bool
-) -> None:
-    last = len(instance.jobs) - 1
-    needs = replace(
-        instance.jobs[last],
-        worker={BANDWIDTH: 1.5},
-        ps={BANDWIDTH: 2.0},
-        gradient_mb=10.0 * gradients,
-    )
-    found = "expected 0, as there is no server in ps_servers, got 1.5"
-    with pytest.raises(oasis.InstanceError) as caught:
-        replace(instance, jobs=(*instance.jobs[:last], needs))
-    assert str(caught.value) == f"jobs[{last}].worker.{BANDWIDTH}: {found}"
-
-
-@given(bare(all_instances()))
 def test_a_scheduler_finds_no_room_for_parameter_servers_without_a_machine(
-    instance: Instance,
-) -> None:
+    instance,
+):
     """Which machines there are may change in the life of a cluster: such a job has no schedule."""
     job = instance.jobs_by_arrival()[-1]
     needs = replace(job, worker={BANDWIDTH: 1.5}, ps={"cpu": 0.1, BANDWIDTH: 2.0})

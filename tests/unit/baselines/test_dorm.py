@@ -335,22 +335,6 @@ def test_a_job_that_the_milp_does_not_see_is_started_only_within_the_limits():
     assert [times.start for times in outcome.jobs] == [0.0, 5.0, 10.0, 15.0]
 
 
-def test_the_report_counts_each_milp_once():
-    policy = Dorm()
-    work = rigid_workload([PlainJob("a", 0.0, 1.0, 1)], 2, 2)
-    engine = Engine(work, policy)
-    engine.run()
-    assert policy.report == {
-        "milps": 1,
-        "optimal": 1,
-        "node_limit": 0,
-        "fell_back": 0,
-        "reasons": {},
-        "restricted": 0,
-        "solver": highs.version(),
-    }
-
-
 def test_limits_are_rounded_as_the_numbers_are_meant_and_not_as_floats_have_it():
     """0.28 of 25 jobs is 7.000000000000001 in floats, and 8 only if that is believed."""
     jobs = [PolicyJob(f"j{k}", 0.0, 10.0, ((0, 1),), max_workers=8) for k in range(25)]

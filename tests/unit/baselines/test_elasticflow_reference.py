@@ -5,8 +5,6 @@ from fractions import Fraction
 from itertools import product
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from baselines.elasticflow import Claim, ElasticFlow, FreeSlots, Size, minimum_shares
 from oasis.model.utility import Deadline
@@ -138,27 +136,6 @@ def test_it_promises_nothing_that_cannot_be_kept():
             impossible += 1
             assert len(admitted(jobs)) < len(jobs), jobs
     assert impossible > 30
-
-
-@given(data=st.data())
-def test_a_minimum_share_is_the_least_and_fits(data):
-    """No smaller limit would do, nothing is taken that is not free, and the work is done."""
-    rng = random.Random(data.draw(st.integers(0, 10**6)))
-    jobs = draw_set(rng)
-    slots = FreeSlots({0: GPUS}, SLOT)
-    shapes, _ = minimum_shares(map(claim_of, jobs), slots)
-    used: dict[int, int] = {}
-    for job in sorted(jobs, key=lambda job: (job["due"], job["k"])):
-        shape = shapes.get(job["k"])
-        if shape is None:
-            continue
-        counts = [job["sizes"][place - 1] if place else 0 for place in shape]
-        for slot, n in enumerate(counts):
-            used[slot] = used.get(slot, 0) + n
-        spans = [min(float(job["due"]), SLOT * (t + 1)) - SLOT * t for t in range(len(counts))]
-        done = sum(float(job["speed"][n]) * span for n, span in zip(counts, spans, strict=True))
-        assert done >= float(job["work"]) - 1e-9
-    assert max(used.values(), default=0) <= GPUS
 
 
 # -- whole decisions -------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 import random
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -42,17 +41,6 @@ def test_no_other_coefficients_are_nearer(pairs, kind):
     ]
     assert min(mine) >= 0
     assert errors[0] == pytest.approx(errors[1], rel=1e-6, abs=1e-9)
-
-
-@pytest.mark.parametrize("kind", ["sync", "async"])
-def test_a_model_of_its_own_kind_is_found_again(kind):
-    rng = np.random.default_rng(3)
-    for _ in range(20):
-        true = tuple(rng.uniform(0.01, 1.0, 5) * (1 if kind == "sync" else [1, 1, 1, 1, 0]))
-        pairs = {(w, p): speed_of(true, (w, p), kind) for w in (1, 2, 3, 5) for p in (1, 2, 4)}
-        found = fit(pairs, kind)
-        for each in ((7, 3), (8, 8), (1, 6)):
-            assert speed_of(found, each, kind) == pytest.approx(speed_of(true, each, kind))
 
 
 class Twin:

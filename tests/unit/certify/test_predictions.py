@@ -1,7 +1,5 @@
 """Prices with predictions: the bound of Proposition 19 (docs/theory), however wrong they are."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -10,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oasis
-from oasis import InputError, Instance, OASiS, OwnPrices, PriceBounds
+from oasis import InputError, OASiS, OwnPrices, PriceBounds
 from oasis.certify.certificate import _log_alpha_x, initial_dual
 from oasis.certify.duality import empty_payoff
 from oasis.model.groups import GROUPS
@@ -22,9 +20,7 @@ from tests.strategies import all_instances, fewer, of
 
 @fewer(2)
 @given(all_instances(), of(0.0, 0.3, 0.6, 0.9), st.integers(0, 999), of(0.01, 1.0, 100.0))
-def test_no_schedule_earns_more_than_the_bound_with_any_prediction(
-    instance: Instance, trust: float, seed: int, level: float
-) -> None:
+def test_no_schedule_earns_more_than_the_bound_with_any_prediction(instance, trust, seed, level):
     bounds, rng = PriceBounds.from_instance(instance), np.random.default_rng(seed)
     predicted = rng.exponential(level, (2, len(instance.cluster.resources)))
     blends = [Blend(group.of(bounds), q, trust) for group, q in zip(GROUPS, predicted, strict=True)]
@@ -51,7 +47,7 @@ def test_no_schedule_earns_more_than_the_bound_with_any_prediction(
     assert solve(instance).objective <= bound * (1 + 1e-9) + 1e-12
 
 
-def test_no_trust_is_the_paper_and_full_trust_the_learned_price() -> None:
+def test_no_trust_is_the_paper_and_full_trust_the_learned_price():
     past = [oasis.generate("testbed", jobs=4, seed=seed) for seed in (1, 2)]
     learned = oasis.learn_prices(past)
     instance = oasis.generate("testbed", jobs=6, seed=3)
@@ -67,7 +63,7 @@ def test_no_trust_is_the_paper_and_full_trust_the_learned_price() -> None:
     assert alone.parameters["trust"] == 1.0
 
 
-def test_a_trust_beyond_one_is_refused() -> None:
+def test_a_trust_beyond_one_is_refused():
     learned = oasis.learn_prices([oasis.generate("testbed", jobs=2, seed=1)])
     with pytest.raises(InputError, match="trust: expected a weight from 0 to 1"):
         blended(learned.bounds, learned, 1.5)

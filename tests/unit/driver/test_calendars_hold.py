@@ -1,8 +1,7 @@
-"""Windows that are known beforehand hold, whatever policy plans around them."""
-
-from __future__ import annotations
+"""Known windows hold, and a minimum run time does, whatever policy plans around them."""
 
 import json
+import random
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -13,12 +12,16 @@ import pytest
 import oasis
 from baselines.registry import ALL
 from experiments.evaluation.live import cluster_policy
+from experiments.evaluation.policies import POLICIES
 from oasis.driver.driver import Driver
 from oasis.driver.entry import Facts, Submission
 from oasis.model.calendar import Calendar, CalendarEntry
 from oasis.model.schedule import SERVER, SLOT
-from oasis.scheduling.policy import Planner, Policy
+from oasis.scheduling.job import NOTHING, Allocation
+from oasis.scheduling.policy import Planner, Policy, wants
 from oasis.scheduling.site import site_of
+from tests.unit.kubernetes.fakes import FakeCluster, site_for, specs_of
+from tests.unit.online.test_recourse_stays import cluster_of_equals
 
 SLOTS = 30
 PLANNERS = {
@@ -35,7 +38,7 @@ PLANNERS = {
 Make = Callable[[oasis.Instance], Policy]
 
 
-def calendar_of(seed: int, site: Any) -> list[tuple[int, CalendarEntry]]:
+def calendar_of(seed, site):
     """Random windows, each with the slot in which it is declared: some late, some in time."""
     rng = np.random.default_rng(seed)
     found = []
@@ -64,7 +67,7 @@ class World:
     history: list[Any] = field(default_factory=list)
     promised: dict[str, tuple[int, int]] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
+    def __post_init__(self):
         self.site = site_of(self.instance.cluster)
         self.driver: Driver[Any] = Driver(self.make(self.instance), self.site)
         self.specs = {
@@ -73,7 +76,7 @@ class World:
         }
         self.arrivals = {job.id: job.arrival for job in self.instance.jobs}
 
-    def run(self) -> World:
+    def run(self):
         for slot in range(SLOTS):
             if slot == self.restarts_at:
                 self.restart()
@@ -97,7 +100,7 @@ class World:
             assert not self.is_clear or not planned_on_closed(self)
         return self
 
-    def note(self, slot: int, admitted: list[str]) -> None:
+    def note(self, slot, admitted):
         policy = self.driver.policy
         if isinstance(policy, Planner):
             for uid in admitted:
@@ -105,13 +108,13 @@ class World:
                 if promise is not None:
                     self.promised[uid] = slot, promise
 
-    def restart(self) -> None:
+    def restart(self):
         state, policy = json.loads(json.dumps([self.driver.state(), self.driver.kept_policy]))
         self.driver = Driver(self.make(self.instance), self.site)
         self.driver.restore(state, self.specs, lambda _, spec: spec)
         self.driver.bring_policy(policy)
 
-    def check(self, slot: int) -> None:
+    def check(self, slot):
         """The oracle: from the windows as they were declared, and what each job holds."""
         for declared, window in self.windows:
             if declared <= slot and window.holds(slot):
@@ -120,11 +123,11 @@ class World:
                     assert not on, f"{uid} on closed {on} in {slot}"
 
 
-def instance_of(seed: int) -> oasis.Instance:
+def instance_of(seed):
     return oasis.generate("testbed", jobs=10, seed=seed, horizon=SLOTS)
 
 
-def planned_on_closed(world: World) -> list[Any]:
+def planned_on_closed(world):
     """Places of the plan where a window that is declared closes the machine."""
     first_ps = len(world.instance.cluster.worker_ids)
     windows = Calendar(tuple(window for _, window in world.windows))
@@ -139,7 +142,7 @@ def planned_on_closed(world: World) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", PLANNERS)
-def test_plans_keep_to_windows_and_promises(name: str) -> None:
+def test_plans_keep_to_windows_and_promises(name):
     """Windows that are known from the beginning and such that come late; promises made since."""
     completed = 0
     for seed in (0, 1, 2, 3):
@@ -159,7 +162,7 @@ def test_plans_keep_to_windows_and_promises(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(ALL))
-def test_policies_of_the_present_slot_keep_to_windows(name: str) -> None:
+def test_policies_of_the_present_slot_keep_to_windows(name):
     make = cluster_policy(name, {}, lookahead=SLOTS, bounds=None)
     for seed in (1, 4):
         instance = instance_of(seed)
@@ -167,7 +170,7 @@ def test_policies_of_the_present_slot_keep_to_windows(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["arrival", "oasis", "fifo", "srtf"])
-def test_an_empty_calendar_changes_nothing_and_a_restart_neither(name: str) -> None:
+def test_an_empty_calendar_changes_nothing_and_a_restart_neither(name):
     make: Make = PLANNERS.get(name) or (lambda _: ALL[name]())
     instance = instance_of(3)
     plain = World(instance, make, [], told=False).run()
@@ -176,3 +179,81 @@ def test_an_empty_calendar_changes_nothing_and_a_restart_neither(name: str) -> N
     world = World(instance, make, windows).run()
     assert world.history != plain.history
     assert World(instance, make, windows, restarts_at=9).run().history == world.history
+
+
+# -- run times -------------------------------------------------------------------------------------
+
+KEEPING = [
+    name
+    for name in sorted(POLICIES)
+    if name != "oasis" and wants(cluster_policy(name, {}, lookahead=40)(), "keeps_run_times")
+]
+
+
+class Steady:
+    """Runs a driver that keeps a job as it is for `minimum` slots."""
+
+    def __init__(self, instance, policy, minimum):
+        self.jobs, self.minimum = specs_of(instance), minimum
+        self.driver: Driver[Any] = Driver(policy, site_for(instance, None), minimum)
+        self.done: dict[str, float] = {}
+        self.over: dict[str, int] = {}
+        self.held: dict[str, Allocation] = {}
+        self.since: dict[str, int] = {}
+        self.down: frozenset[int] = frozenset()
+
+    def step(self, slot):
+        there = {u: s for u, (s, at) in self.jobs.items() if at <= slot and u not in self.over}
+        outcome = self.driver.boundary(slot, Facts(there, dict(self.done), down=self.down))
+        assert outcome.error is None, outcome.error
+        assert not outcome.failed
+        live = self.driver.by_uid
+        for uid in (*outcome.completed, *outcome.rejected, *outcome.given_up):
+            self.over[uid] = slot
+        for uid, entry in live.items():
+            before, after = self.held.get(uid, NOTHING), entry.allocation
+            if after != before:
+                if before.workers and not before.machines & self.down:
+                    assert slot >= self.since[uid] + self.minimum, (uid, slot)
+                self.since[uid] = slot
+            self.held[uid] = after
+            self.done[uid] = self.done.get(uid, 0.0) + after.worker_count
+
+
+def policy_for(name):
+    return cluster_policy(name, {}, lookahead=40)()
+
+
+@pytest.mark.parametrize("name", KEEPING)
+@pytest.mark.parametrize("seed", range(6))
+def test_no_job_is_changed_before_its_time(name, seed):
+    instance = cluster_of_equals(seed)
+    world = Steady(instance, policy_for(name), 1 + seed)
+    rng = random.Random(seed)
+    for slot in range(40):
+        world.down = frozenset({0}) if rng.random() < 0.1 else frozenset()
+        world.step(slot)
+        if len(world.over) == len(world.jobs):
+            break
+    assert world.over, "jobs end"
+
+
+def on_a_cluster(instance, name):
+    """What a policy decides on a cluster in memory, one machine of which is down for a while."""
+    bounds = oasis.PriceBounds.from_instance(instance)
+    make = cluster_policy(name, {}, lookahead=instance.horizon + 1, bounds=lambda _: bounds)
+    cluster = FakeCluster(Driver(make(), site_for(instance, None)), specs_of(instance))
+    cluster.down = {slot: {0} for slot in range(1, 3)}
+    cluster.run(3 * instance.horizon)
+    return cluster.completed, cluster.rejected, cluster.history
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_a_cluster_needs_no_node_for_parameter_servers(name):
+    sizes = {"jobs": 5, "worker_servers": 3, "horizon": 8}
+    instance = oasis.generate("testbed", **sizes, ps_servers=0, seed=2)
+    found = on_a_cluster(instance, name)
+    assert found[0]
+    machine = oasis.Server("unused", instance.cluster.worker_servers[0].capacity, count=2)
+    other = replace(instance, cluster=replace(instance.cluster, ps_servers=(machine,)))
+    assert found == on_a_cluster(other, name)

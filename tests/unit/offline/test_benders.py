@@ -4,25 +4,17 @@ Jobs at odds make its last resort necessary: which two jobs get along depends on
 that patterns often cover in halves what no placement holds.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
-from collections.abc import Mapping
 from itertools import product
-from typing import Any
 
 import numpy as np
-import pulp
 import pytest
-from hypothesis import assume, event, example, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 import oasis
-from oasis import Instance, Schedule
-from oasis.model.rounding import FloatArray, IntArray
-from oasis.solvers import SolveProgress, Status, highs
-from oasis.solvers.arrays import Limits
+from oasis.solvers import Status, highs
 from oasis.solvers.budget import Budget
 from oasis.solvers.lp import Relaxation
 from offline import BendersParams, solve
@@ -49,7 +41,7 @@ PATIENCE = 2_000  # phases until a solve without a limit is taken for endless
 # -- the oracle ------------------------------------------------------------------------------------
 
 
-def optimum(instance: Instance) -> Mapping[str, Schedule]:
+def optimum(instance):
     """The best schedules, if the instance is small enough to enumerate."""
     try:
         return solve(instance, "bruteforce").schedules
@@ -58,7 +50,7 @@ def optimum(instance: Instance) -> Mapping[str, Schedule]:
         raise
 
 
-def feasible(instance: Instance) -> list[Mapping[str, Schedule]]:
+def feasible(instance):
     """OASiS's schedules, the best ones, and all of these but one or one alone."""
     best = optimum(instance)
     run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
@@ -67,12 +59,12 @@ def feasible(instance: Instance) -> list[Mapping[str, Schedule]]:
     return [{}, best, run.schedules, *parts, *rest]
 
 
-def assert_within(limits: Limits, values: Mapping[str, float]) -> None:
+def assert_within(limits, values):
     for name, (least, most) in limits.items():
         assert least <= values.get(name, 0.0) <= most, name
 
 
-def assert_satisfies(model: CountModel, rows: list[pulp.LpConstraint], values: Mapping[str, float]):
+def assert_satisfies(model, rows, values):
     for variable in model.problem.variables():
         value = values.get(variable.name, 0.0)
         assert value == round(value)
@@ -85,7 +77,7 @@ def assert_satisfies(model: CountModel, rows: list[pulp.LpConstraint], values: M
         assert upper is None or used <= upper + slack, row
 
 
-def placeable(model: CountModel, group: str, counts: tuple[int, ...]) -> bool:
+def placeable(model, group, counts):
     """Return whether the servers of a group hold these counts, tried unit by unit."""
     units = [k for k, n in enumerate(counts) for _ in range(n)]
     capacity, demand = model.capacity(group), model.demand(group)
@@ -98,26 +90,24 @@ def placeable(model: CountModel, group: str, counts: tuple[int, ...]) -> bool:
     return False
 
 
-def boxed(model: CountModel, group: str, slot: int) -> list[tuple[int, ...]]:
+def boxed(model, group, slot):
     """All counts of a slot that the bounds of the variables allow; none if they are many."""
     values = {v.name: float(v.upBound) for v in model.problem.variables()}
     most = model.counts(values, group, slot).astype(int).tolist()
     return list(product(*(range(n + 1) for n in most))) if sum(most) <= 6 else []
 
 
-def misfits(model: CountModel, group: str, slot: int) -> list[tuple[int, ...]]:
+def misfits(model, group, slot):
     box = boxed(model, group, slot)
     return [counts for counts in box if not placeable(model, group, counts)]
 
 
-def generator(
-    capacity: FloatArray, classes_at_most: int | None, demand: FloatArray, most: IntArray
-) -> CutGenerator:
+def generator(capacity, classes_at_most, demand, most):
     pool = PatternPool(*classes(capacity, classes_at_most), demand, most)
     return CutGenerator(pool)
 
 
-def with_cuts(model: CountModel, number: int) -> int:
+def with_cuts(model, number):
     """Cut the master's relaxation off, round after round, with few classes and with single ones."""
     relaxation, added = Relaxation(model.read()), 0
     most_units = np.array([c.parallel for c in model.jobs])
@@ -145,11 +135,10 @@ def with_cuts(model: CountModel, number: int) -> int:
 
 @given(st.one_of(small_instances(), quarrels()))
 @fewer(3)
-def test_every_feasible_solution_satisfies_the_master_and_its_cuts(instance: Instance) -> None:
+def test_every_feasible_solution_satisfies_the_master_and_its_cuts(instance):
     solutions = feasible(instance)
     model = CountModel(OfflineArrays.of(instance))
     assume(model.jobs)
-    event("cuts" if with_cuts(model, 3) else "no cuts")
     for schedules in solutions:
         rows = as_pulp(model.read()).constraints()
         assert_satisfies(model, rows, model.values_of(schedules))
@@ -162,9 +151,7 @@ def test_every_feasible_solution_satisfies_the_master_and_its_cuts(instance: Ins
 @given(st.one_of(quarrels(most_jobs=4), small_instances()), st.data())
 @example(at_odds(CROSSED, *(unit_job(f"j{k}", 1.0) for k in range(4))), None)
 @fewer(3)
-def test_forbidden_counts_are_out_of_reach_and_no_others(
-    instance: Instance, data: st.DataObject | None
-) -> None:
+def test_forbidden_counts_are_out_of_reach_and_no_others(instance, data):
     """A row asks for less of some job: nothing else goes, above all nothing that can be placed."""
     solutions = feasible(instance)
     model = CountModel(OfflineArrays.of(instance))
@@ -184,12 +171,12 @@ def test_forbidden_counts_are_out_of_reach_and_no_others(
 
 
 def is_possible(
-    model: CountModel,
-    rows: list[pulp.LpConstraint],
-    group: str,
-    slot: int,
-    counts: tuple[int, ...],
-) -> bool:
+    model,
+    rows,
+    group,
+    slot,
+    counts,
+):
     """Return whether the binaries of the rows can be chosen to allow these counts."""
     ones = {v.name: 1.0 for row in rows for v in row}
     known = {
@@ -213,9 +200,7 @@ def is_possible(
 
 @given(small_instances(), st.integers(0, 3))
 @fewer(4)
-def test_limits_close_to_a_plan_allow_it_and_what_completes_a_little_later(
-    instance: Instance, window: int
-) -> None:
+def test_limits_close_to_a_plan_allow_it_and_what_completes_a_little_later(instance, window):
     best = optimum(instance)
     model = CountModel(OfflineArrays.of(instance))
     planned = model.completions(model.values_of(best))
@@ -232,7 +217,7 @@ def test_limits_close_to_a_plan_allow_it_and_what_completes_a_little_later(
 
 @given(small_instances())
 @fewer(2)
-def test_held_counts_may_fall_but_not_rise_in_their_slots(instance: Instance) -> None:
+def test_held_counts_may_fall_but_not_rise_in_their_slots(instance):
     model, best = CountModel(OfflineArrays.of(instance)), optimum(instance)
     values, last = model.values_of(best), instance.horizon - 1
     limits = model.capped(values, range(last))
@@ -251,7 +236,7 @@ def test_held_counts_may_fall_but_not_rise_in_their_slots(instance: Instance) ->
 SMALL = BendersParams().whole_size
 
 
-def hurried(whole_size: int = SMALL) -> BendersParams:
+def hurried(whole_size=SMALL):
     """Short searches for better solutions: here the proof must do the work, not they.
 
     With a `whole_size` of 0, no instance is small enough to try whole counts at once.
@@ -259,7 +244,7 @@ def hurried(whole_size: int = SMALL) -> BendersParams:
     return BendersParams(search_limit=0.02, patch_limit=0.02, whole_size=whole_size)
 
 
-def unaided(patch: pytest.MonkeyPatch) -> None:
+def unaided(patch):
     """No search for better schedules: masters alone must find the optimum."""
     patch.setattr(WindowSearch, "start", lambda *_: None)
     patch.setattr(Alternation, "search", lambda *_: None)
@@ -271,10 +256,10 @@ class Patience:
     Reports say nothing: while a master runs there are more of them on a slower machine.
     """
 
-    def __init__(self, most: int = PATIENCE) -> None:
+    def __init__(self, most=PATIENCE):
         self.most, self.phases = most, [""]
 
-    def __call__(self, progress: SolveProgress) -> None:
+    def __call__(self, progress):
         if progress.phase != self.phases[-1]:
             self.phases.append(progress.phase)
         assert len(self.phases) <= self.most, progress
@@ -285,11 +270,11 @@ EXAMPLES, FORBIDDEN = "examples", "forbidden counts"
 
 
 def proven(
-    instance: Instance,
-    warm_start: Mapping[str, Schedule] | None = None,
-    reached: Counter[str] | None = None,
-    params: BendersParams | None = None,
-) -> float:
+    instance,
+    warm_start=None,
+    reached=None,
+    params=None,
+):
     """Value that the method proves without a time limit.
 
     `reached` counts the examples that entered a phase or forbade counts.
@@ -298,7 +283,7 @@ def proven(
     forbid = CountModel.forbid
     parts = {EXAMPLES}
 
-    def noted(*given: Any) -> list[pulp.LpConstraint]:
+    def noted(*given):
         parts.add(FORBIDDEN)
         return forbid(*given)
 
@@ -325,12 +310,12 @@ def proven(
 # heuristics and simple bounds prove most of them before there is any master.
 
 
-def test_optimum_of_jobs_at_odds_is_the_enumerated_one() -> None:
+def test_optimum_of_jobs_at_odds_is_the_enumerated_one():
     reached: Counter[str] = Counter()
 
     @given(st.one_of(quarrels(), crossed()))
     @fewer(4)
-    def holds(instance: Instance) -> None:
+    def holds(instance):
         best = oasis.verify(instance, optimum(instance))
         assert proven(instance, None, reached) == pytest.approx(best, rel=PROOF)
 
@@ -339,13 +324,13 @@ def test_optimum_of_jobs_at_odds_is_the_enumerated_one() -> None:
     assert reached[FORBIDDEN] > reached[EXAMPLES] / 5
 
 
-def test_optimum_is_the_one_of_the_compact_model(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_optimum_is_the_one_of_the_compact_model(monkeypatch):
     unaided(monkeypatch)
     reached: Counter[str] = Counter()
 
     @given(st.one_of(all_instances(most_servers=3), bare(all_instances())))
     @fewer(4)
-    def holds(instance: Instance) -> None:
+    def holds(instance):
         compact = solve(instance, "milp", time_limit=None)
         assert compact.status is Status.OPTIMAL
         best = pytest.approx(compact.objective, rel=PROOF, abs=DIGITS)
@@ -356,8 +341,8 @@ def test_optimum_is_the_one_of_the_compact_model(monkeypatch: pytest.MonkeyPatch
 
 
 def test_cycles_of_masters_prove_the_optimum_of_small_instances_too(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     unaided(monkeypatch)
     reached: Counter[str] = Counter()
 
@@ -366,7 +351,7 @@ def test_cycles_of_masters_prove_the_optimum_of_small_instances_too(
     @given(st.one_of(*plain, quarrels(), crossed(), crossed(), crossed(), crossed()))
     @example(at_odds(CROSSED, *(unit_job(f"j{k}", 1.0) for k in range(4))))
     @fewer(4)
-    def holds(instance: Instance) -> None:
+    def holds(instance):
         best = oasis.verify(instance, optimum(instance))
         found = proven(instance, {}, reached, hurried(whole_size=0))
         assert found == pytest.approx(best, rel=PROOF, abs=DIGITS)
@@ -382,9 +367,7 @@ FIRST = pytest.mark.parametrize(("size", "phase"), [(SMALL, WHOLE), (0, FRACTION
 
 @FIRST
 @pytest.mark.parametrize("seed", FALSE_OPTIMA)
-def test_masters_do_not_repeat_the_known_false_optima(
-    monkeypatch: pytest.MonkeyPatch, seed: int, size: int, phase: str
-) -> None:
+def test_masters_do_not_repeat_the_known_false_optima(monkeypatch, seed, size, phase):
     unaided(monkeypatch)
     instance, reached = tiny_instance(seeded(seed)), Counter[str]()
     best = pytest.approx(oasis.verify(instance, optimum(instance)), rel=PROOF, abs=DIGITS)
@@ -393,7 +376,7 @@ def test_masters_do_not_repeat_the_known_false_optima(
 
 
 @FIRST
-def test_masters_prove_the_enumerated_optimum_below_simple_bounds(size: int, phase: str) -> None:
+def test_masters_prove_the_enumerated_optimum_below_simple_bounds(size, phase):
     """The whole method, heuristics and all: they cannot help where the proof is what is missing."""
     reached: Counter[str] = Counter()
     for seed in TIGHT:
@@ -405,7 +388,7 @@ def test_masters_prove_the_enumerated_optimum_below_simple_bounds(size: int, pha
     assert reached[phase] > len(TIGHT) / 2
 
 
-def masters(instance: Instance, params: BendersParams) -> list[str]:
+def masters(instance, params):
     """Which masters a solve enters, in order; that no heuristic spares it any."""
     entered: list[str] = []
     with pytest.MonkeyPatch.context() as patch:
@@ -424,18 +407,18 @@ def masters(instance: Instance, params: BendersParams) -> list[str]:
 
 
 @pytest.mark.parametrize(("small", "first"), [(SMALL, WHOLE), (0, FRACTIONS)])
-def test_whole_counts_come_first_on_small_instances_alone(small: int, first: str) -> None:
+def test_whole_counts_come_first_on_small_instances_alone(small, first):
     instance = at_odds(CROSSED, *(unit_job(f"j{k}", 1.0) for k in range(4)))
     assert masters(instance, hurried(small))[0] == first
 
 
 def test_whole_counts_that_take_too_long_hand_over_to_fractions(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     """One master of whole counts does not do for crossed friends."""
     cycle, levels = Decomposition.cycle, []
 
-    def noted(run: Decomposition) -> None:
+    def noted(run):
         levels.append(run._level)
         cycle(run)
 
@@ -448,14 +431,14 @@ def test_whole_counts_that_take_too_long_hand_over_to_fractions(
 
 
 def test_counts_that_patterns_cover_in_halves_are_forbidden(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     """No cut of patterns can tell that four crossed friends do not fit on their two servers."""
     instance = at_odds(CROSSED, *(unit_job(f"j{k}", 1.0) for k in range(4)))
     forbidden: list[tuple[int, ...]] = []
     forbid = CountModel.forbid
 
-    def noted(self: CountModel, group: str, counts: IntArray, slots: list[int]) -> None:
+    def noted(self, group, counts, slots):
         forbidden.append(tuple(counts.tolist()))
         forbid(self, group, counts, slots)
 
@@ -466,9 +449,7 @@ def test_counts_that_patterns_cover_in_halves_are_forbidden(
 
 @given(quarrels(), of(0.0, 1e-3, 0.01, 0.05))
 @fewer(5)
-def test_a_tiny_limit_encloses_the_optimum_of_jobs_at_odds(
-    instance: Instance, seconds: float
-) -> None:
+def test_a_tiny_limit_encloses_the_optimum_of_jobs_at_odds(instance, seconds):
     best = oasis.verify(instance, optimum(instance))
     for warm_start in (None, {}):
         result = solve(instance, "benders", time_limit=seconds, warm_start=warm_start)

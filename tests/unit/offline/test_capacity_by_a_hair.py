@@ -4,8 +4,6 @@
 that is widened by that much, so that it takes for feasible what the verification refuses.
 """
 
-from __future__ import annotations
-
 import random
 
 import numpy as np
@@ -13,7 +11,7 @@ import pulp
 import pytest
 
 import oasis
-from oasis import Constant, Instance
+from oasis import Constant
 from oasis.solvers import highs
 from oasis.solvers.arrays import ArrayModel
 from offline import Status, solve
@@ -34,14 +32,14 @@ PARTS = (
 )
 
 
-def hair(excess: float, jobs: int = 2, servers: int = 1, horizon: int = 1) -> Instance:
+def hair(excess, jobs=2, servers=1, horizon=1):
     """Jobs of which two exceed a server by `excess` of its capacity."""
     half = 0.5 * (1.0 + excess)
     made = [builders.job(f"j{k}", gpus=half, utility=Constant(1.0 + k)) for k in range(jobs)]
     return builders.instance(*made, horizon=horizon, on=builders.cluster(1.0, servers))
 
 
-def drawn(seed: int) -> Instance:
+def drawn(seed):
     """Jobs whose demands are parts of a capacity, times 1 and a hair."""
     rng = random.Random(seed)
     capacity = {"gpu": rng.choice((1.0, 8.0, 0.3, 61.0)), "bandwidth_gbps": 10.0}
@@ -60,7 +58,7 @@ def drawn(seed: int) -> Instance:
     return builders.instance(*jobs, horizon=rng.randint(1, 2), on=cluster)
 
 
-def assert_agrees(instance: Instance, method: str) -> None:
+def assert_agrees(instance, method):
     exact = solve(instance, "bruteforce").objective
     found = solve(instance, method, work_limit=0.2 if method == "colgen" else 2.0)
     assert oasis.verify(instance, found) == found.objective <= found.upper_bound
@@ -87,11 +85,8 @@ def test_every_method_agrees_with_enumeration(method, excess, size):
     assert_agrees(instance, method)
 
 
-NIGHTLY = [pytest.param(range(k, k + 40), marks=pytest.mark.nightly) for k in range(100, 500, 40)]
-
-
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("seeds", [*([seed] for seed in range(6)), *NIGHTLY], ids=str)
+@pytest.mark.parametrize("seeds", builders.seeds(6, range(100, 500, 40)))
 def test_every_method_agrees_on_parts_of_a_capacity(method, seeds):
     for seed in seeds:
         assert_agrees(drawn(seed), method)

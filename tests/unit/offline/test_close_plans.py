@@ -1,9 +1,6 @@
 """A plan of what limits leave open is worth what the whole master with these limits is worth."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Iterator, Mapping
 from itertools import product
 from unittest import mock
 
@@ -13,9 +10,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from oasis import Instance
-from oasis.solvers import Solution, Status, highs
-from oasis.solvers.arrays import Limits, RowArrays, narrowed
+from oasis.solvers import Status, highs
+from oasis.solvers.arrays import narrowed
 from oasis.solvers.budget import Budget
 from offline.benders import primal
 from offline.benders.master import CountModel
@@ -29,18 +25,18 @@ SLACK = 1e-6
 
 
 @pytest.fixture(autouse=True, scope="module")
-def _closest() -> Iterator[None]:
+def _closest():
     """The closest plan is the closest one, with no gap."""
     with mock.patch.object(primal, "DISTANCE_GAP", 0.0):
         yield
 
 
 def whole(
-    model: CountModel,
-    limits: Limits,
-    rows: list[RowArrays],
-    known: Mapping[str, float] | None,
-) -> Solution:
+    model,
+    limits,
+    rows,
+    known,
+):
     """The best plan, all variables left to HiGHS: limits are rows, changes have variables."""
     problem = as_pulp(model.read(rows))
     by_name = {variable.name: variable for variable in problem.variables()}
@@ -62,7 +58,7 @@ def whole(
     return highs.solve(problem)
 
 
-def known_plan(model: CountModel, forms: list[int]) -> Mapping[str, float]:
+def known_plan(model, forms):
     """A plan in whole numbers in which these jobs alone may complete."""
     model.require(pulp.LpInteger, pulp.LpInteger)
     slots = range(model.arrays.horizon)
@@ -70,7 +66,7 @@ def known_plan(model: CountModel, forms: list[int]) -> Mapping[str, float]:
     return {name: float(round(value)) for name, value in solution.values.items()}
 
 
-def assert_keeps(model: CountModel, limits: Limits, values: Mapping[str, float]) -> None:
+def assert_keeps(model, limits, values):
     """Every variable of the master has a value, and these keep all rows and limits."""
     for variable in model.problem.variables():
         least, most = limits.get(variable.name, (-math.inf, math.inf))
@@ -82,9 +78,7 @@ def assert_keeps(model: CountModel, limits: Limits, values: Mapping[str, float])
 
 
 @given(crowded_instances(most_jobs=6, most_slots=6), st.data())
-def test_what_is_left_open_is_worth_what_the_whole_master_is_worth(
-    instance: Instance, data: st.DataObject
-) -> None:
+def test_what_is_left_open_is_worth_what_the_whole_master_is_worth(instance, data):
     model = CountModel(OfflineArrays.of(instance))
     assume(model.jobs)
     horizon, forms = instance.horizon, [c.index for c in model.jobs]
@@ -124,7 +118,7 @@ def test_what_is_left_open_is_worth_what_the_whole_master_is_worth(
 
 @given(small_instances())
 @fewer(4)
-def test_a_plan_in_which_nothing_is_open_is_the_known_one_or_none(instance: Instance) -> None:
+def test_a_plan_in_which_nothing_is_open_is_the_known_one_or_none(instance):
     """With half of the room that its counts need, it is none, though no variable is left."""
     model = CountModel(OfflineArrays.of(instance))
     assume(model.jobs)

@@ -3,11 +3,7 @@
 The benchmarks have it as a peer (`tests.benchmarks.cpsat`), so what it says must be true.
 """
 
-from __future__ import annotations
-
 import math
-import sys
-from collections.abc import Sequence
 from itertools import product
 
 import pytest
@@ -15,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import oasis
-from oasis import Instance, SolverError
+from oasis import SolverError
 from oasis.model.rounding import CAPACITY_TOLERANCE
 from oasis.solvers import Status
 from offline import solve
@@ -24,6 +20,7 @@ from offline.model.milp import CompactModel
 from offline.state import OUTWARD
 from tests.benchmarks import cpsat, whole_numbers
 from tests.benchmarks.whole_numbers import WholeModel, whole_model, whole_row
+from tests.builders import seeds
 from tests.oracle.tiny import FALSE_OPTIMA, seeded, tiny_instance
 from tests.strategies import fewer, small_instances
 from tests.unit.offline.test_milp import hard, instance, job
@@ -37,7 +34,7 @@ with_ortools = pytest.mark.skipif(not cpsat.is_installed(), reason=cpsat.MISSING
 
 
 @st.composite
-def tight_rows(draw: st.DrawFn) -> tuple[list[float], list[int]]:
+def tight_rows(draw):
     """Coefficients and upper bounds of a row that some counts fill to the last bit."""
     fractions = st.builds(lambda n, d: n / d, st.integers(1, 9), st.sampled_from([1, 3, 10, 61]))
     coefficients = draw(st.lists(st.one_of(fractions, st.floats(1e-6, 1.0)), max_size=3))
@@ -48,7 +45,7 @@ def tight_rows(draw: st.DrawFn) -> tuple[list[float], list[int]]:
     return [*coefficients, left / units if left > 0 else 1.0], [*most, units]
 
 
-def dot(numbers: Sequence[float], counts: Sequence[int]) -> float:
+def dot(numbers, counts):
     return math.fsum(a * n for a, n in zip(numbers, counts, strict=True))
 
 
@@ -75,7 +72,7 @@ def test_a_row_that_cannot_be_relaxed_is_refused():
         whole_model(model.problem)
 
 
-def assert_holds(whole: WholeModel, values: Sequence[int]) -> None:
+def assert_holds(whole, values):
     for value, most in zip(values, whole.upper, strict=True):
         assert 0 <= value <= most
     for columns, numbers, low, high in whole.rows:
@@ -104,7 +101,7 @@ def test_the_best_schedules_fit_the_whole_model_and_are_worth_no_less_there(inst
 # -- CP-SAT ----------------------------------------------------------------------------------------
 
 
-def assert_agrees_with_enumeration(instance: Instance) -> None:
+def assert_agrees_with_enumeration(instance):
     try:
         exact = solve(instance, "bruteforce").objective
     except ValueError:
@@ -120,9 +117,10 @@ def assert_agrees_with_enumeration(instance: Instance) -> None:
 
 
 @with_ortools
-@pytest.mark.parametrize("seed", [*range(2), *FALSE_OPTIMA])
-def test_cpsat_agrees_with_enumeration(seed):
-    assert_agrees_with_enumeration(tiny_instance(seeded(seed)))
+@pytest.mark.parametrize("chosen", [*seeds(2, range(100, 600, 50)), FALSE_OPTIMA])
+def test_cpsat_agrees_with_enumeration(chosen):
+    for seed in chosen:
+        assert_agrees_with_enumeration(tiny_instance(seeded(seed)))
 
 
 @with_ortools
@@ -130,14 +128,6 @@ def test_cpsat_agrees_with_enumeration(seed):
 @given(small_instances())
 def test_cpsat_agrees_with_enumeration_on_nasty_instances(instance):
     assert_agrees_with_enumeration(instance)
-
-
-@with_ortools
-@pytest.mark.nightly
-@pytest.mark.parametrize("block", range(10))
-def test_cpsat_agrees_with_enumeration_on_500_instances(block):
-    for seed in range(100 + 50 * block, 150 + 50 * block):
-        assert_agrees_with_enumeration(tiny_instance(seeded(seed)))
 
 
 @with_ortools
@@ -152,15 +142,6 @@ def test_a_limited_cpsat_encloses_the_optimum_from_the_warm_start_on():
     assert result.gap_at(math.inf) == pytest.approx(result.gap)
 
 
-def test_a_limit_that_ends_before_the_search_leaves_the_warm_start(monkeypatch):
-    monkeypatch.setattr(cpsat.metadata, "version", lambda name: "not asked")
-    problem = hard()
-    start = oasis.simulate(problem, oasis.OASiS.from_instance(problem)).schedules
-    result = cpsat.solve_cpsat(problem, 0.0, start)
-    assert result.status is Status.TIME_LIMIT
-    assert result.objective == oasis.verify(problem, start)
-
-
 @with_ortools
 def test_a_solution_that_breaks_a_capacity_is_refused_by_name(monkeypatch):
     monkeypatch.setattr(whole_numbers, "FLOATS", 1.0)  # twice the capacity
@@ -172,21 +153,4 @@ def test_a_solution_that_breaks_a_capacity_is_refused_by_name(monkeypatch):
 def test_a_bound_below_a_schedule_is_an_error(monkeypatch):
     monkeypatch.setattr(WholeModel, "value", lambda self, scaled: scaled * 2.0 ** -(self.shift + 1))
     with pytest.raises(SolverError, match="claims the bound"):
-        cpsat.solve_cpsat(instance(job()))
-
-
-@with_ortools
-def test_ctrl_c_ends_cpsat_with_what_is_known():
-    def interrupt(progress):
-        if progress.phase == "CP-SAT" and progress.incumbent is not None:
-            raise KeyboardInterrupt
-
-    result = cpsat.solve_cpsat(hard(), on_progress=interrupt)
-    assert result.status is Status.INTERRUPTED
-
-
-def test_a_process_that_fails_is_an_error(monkeypatch):
-    monkeypatch.setattr(cpsat.metadata, "version", lambda name: "not asked")
-    monkeypatch.setattr(cpsat, "PROCESS", [sys.executable, "-c", "raise SystemExit(3)"])
-    with pytest.raises(SolverError, match="ended with 3"):
         cpsat.solve_cpsat(instance(job()))

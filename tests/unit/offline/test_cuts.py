@@ -3,27 +3,22 @@
 The oracle adds up patterns with exact fractions: what fits on each server, then what fits on all.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise, permutations, product
-from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import event, example, given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment, linprog
 
 from oasis.model.rounding import FloatArray, IntArray
-from oasis.solvers import Status
 from oasis.solvers.budget import Budget
 from offline.benders import subproblem as placing
 from offline.benders.subproblem import place, place_by_patterns
-from offline.patterns import CLEAR, DEEP, Cut, CutGenerator, PatternPool, classes
+from offline.patterns import CLEAR, DEEP, CutGenerator, PatternPool, classes
 from tests.strategies import fewer, levels, more, of
 
 Counts = tuple[int, ...]
@@ -47,7 +42,7 @@ class Slot:
     demand: FloatArray
     most: IntArray
 
-    def fits(self, pattern: Counts, server: int) -> bool:
+    def fits(self, pattern, server):
         return all(
             sum(n * Fraction(float(w)) for n, w in zip(pattern, column, strict=True))
             <= Fraction(float(limit)) * SLACK
@@ -55,14 +50,14 @@ class Slot:
         )
 
     @cached_property
-    def patterns(self) -> list[list[Counts]]:
+    def patterns(self):
         """Patterns that each server holds."""
         box = list(product(*(range(n + 1) for n in self.most.tolist())))
         servers = range(len(self.capacity))
         return [[pattern for pattern in box if self.fits(pattern, s)] for s in servers]
 
     @cached_property
-    def placeable(self) -> set[Counts]:
+    def placeable(self):
         """Counts that all servers hold together."""
         reached = {(0,) * len(self.most)}
         for patterns in self.patterns:
@@ -74,12 +69,12 @@ class Slot:
         return reached
 
     @cached_property
-    def hosted(self) -> FloatArray:
+    def hosted(self):
         """1 for an item of which some server holds a unit, else 0."""
         held = [pattern for patterns in self.patterns for pattern in patterns]
         return np.array(held).max(axis=0).clip(0.0, 1.0)
 
-    def covered(self, counts: FloatArray) -> float:
+    def covered(self, counts):
         """The largest multiple of the counts that fractions of patterns cover, server by server."""
         servers = range(len(self.capacity))
         table = np.array([row for patterns in self.patterns for row in patterns]).T
@@ -96,13 +91,13 @@ class Slot:
         assert solved.status == 0
         return float(-solved.fun)
 
-    def servers(self, most: int | None, deep: float = DEEP) -> CutGenerator:
+    def servers(self, most, deep=DEEP):
         pool = PatternPool(*classes(self.capacity, most), self.demand, self.most)
         return CutGenerator(pool, deep)
 
 
 @st.composite
-def slots(draw: st.DrawFn, items: int = 3, most: int = 4) -> Slot:
+def slots(draw, items=3, most=4):
     """One to three servers, one or two resources; zeros, and quotients whole but for a bit."""
     servers, kinds, resources = draw(st.integers(1, 3)), draw(st.integers(1, items)), draw(of(2, 1))
     capacity = draw(levels((servers, resources), (3.0, 2.0, 1.0, 0.7, 2.5, 4.1, 0.0)))
@@ -112,14 +107,14 @@ def slots(draw: st.DrawFn, items: int = 3, most: int = 4) -> Slot:
 
 
 @st.composite
-def points(draw: st.DrawFn, slot: Slot) -> FloatArray:
+def points(draw, slot):
     """Counts of items that fit somewhere: whole, fractional, zero."""
     shares = draw(levels(slot.most.shape, (1.0, 0.5, 0.9, 1 / 3, 0.0)))
     counts: FloatArray = slot.most * shares * slot.hosted
     return np.rint(counts) if draw(st.booleans()) else counts
 
 
-def least(slot: Slot, cut: Cut) -> float:
+def least(slot, cut):
     """Least value left below the right-hand side by any placement."""
     return 1.0 - max(float(cut.weights @ np.array(n)) for n in slot.placeable)
 
@@ -129,14 +124,11 @@ def least(slot: Slot, cut: Cut) -> float:
 
 @given(slots(), st.data())
 @fewer(2)
-def test_no_cut_takes_away_a_placement_and_each_takes_away_its_point(
-    slot: Slot, data: st.DataObject
-) -> None:
+def test_no_cut_takes_away_a_placement_and_each_takes_away_its_point(slot, data):
     """Also when patterns are left over from points before, and for servers in any classes."""
     served = slot.servers(data.draw(st.one_of(st.none(), st.integers(1, len(slot.capacity)))))
     for point in data.draw(st.lists(points(slot), min_size=1, max_size=3)):
         cut = served.separate(point, NO_LIMIT)
-        event("cut" if cut else "no cut")
         if cut is not None:
             assert (cut.weights >= 0).all()
             assert least(slot, cut) >= -DIGITS
@@ -146,7 +138,7 @@ def test_no_cut_takes_away_a_placement_and_each_takes_away_its_point(
         assert served.separate(np.array(n, float), NO_LIMIT) is None
 
 
-def test_a_cut_also_has_weights_for_items_that_the_counts_have_none_of() -> None:
+def test_a_cut_also_has_weights_for_items_that_the_counts_have_none_of():
     """Three units of the first item ask for two servers of one; so do two and one of the others."""
     slot = Slot(np.ones((2, 1)), np.array([[1.0], [1.0], [0.5], [2.0]]), np.array([3, 3, 3, 3]))
     cut = slot.servers(None).separate(np.array([3.0, 0.0, 0.0, 0.0]), NO_LIMIT)
@@ -154,33 +146,15 @@ def test_a_cut_also_has_weights_for_items_that_the_counts_have_none_of() -> None
     assert cut.weights == pytest.approx([0.5, 0.5, 0.25, 0.0])  # no server holds any of the last
 
 
-def test_a_cut_that_is_too_strong_takes_away_a_placement() -> None:
-    """Most cuts are reached by some placement, so that a hundredth more would be wrong."""
-    wrong = made = 0
-    for seed in range(40):
-        rng = np.random.default_rng(seed)
-        slot = Slot(rng.choice([1.0, 2.0, 3.0], (2, 2)), rng.choice([1.0, 0.7, 0.4], (3, 2)), MOST)
-        cut = slot.servers(None).separate(MOST * slot.hosted, NO_LIMIT)
-        if cut is not None:
-            made += 1
-            assert least(slot, cut) >= -DIGITS
-            wrong += least(slot, replace(cut, weights=1.01 * cut.weights)) < -DIGITS
-    assert made >= 30
-    assert wrong > made / 2
-
-
 @given(slots(), st.data(), of(DEEP, 0.9, 1.0))
 @more(3)
-def test_single_servers_miss_no_cut_and_find_a_deep_one(
-    slot: Slot, data: st.DataObject, depth: float
-) -> None:
+def test_single_servers_miss_no_cut_and_find_a_deep_one(slot, data, depth):
     point = data.draw(points(slot))
     cut = slot.servers(None, depth).separate(point, NO_LIMIT)
     if not point.any():
         assert cut is None
         return
     covered = slot.covered(point)
-    event("covered" if covered >= 1 - CLEAR else "not covered")
     if cut is None:
         assert covered >= 1.0 - 1.1 * CLEAR - DIGITS
     else:
@@ -189,7 +163,7 @@ def test_single_servers_miss_no_cut_and_find_a_deep_one(
         assert covered - 1e-7 <= reach <= covered + max(less, CLEAR / 5) + DIGITS
 
 
-def test_no_time_means_no_cut() -> None:
+def test_no_time_means_no_cut():
     slot = Slot(np.array([[3.0]] * 2), np.array([[2.0]]), np.array([3]))
     assert slot.servers(None).separate(np.array([3.0]), Budget(0.0)) is None
     cut = slot.servers(None).separate(np.array([3.0]), NO_LIMIT)
@@ -200,16 +174,14 @@ def test_no_time_means_no_cut() -> None:
 # --- classes ----------------------------------------------------------------------------------
 
 
-def capacities() -> st.SearchStrategy[FloatArray]:
+def capacities():
     shapes = st.tuples(st.integers(1, 7), st.integers(1, 3))
     return shapes.flatmap(lambda shape: levels(shape, (0.0, 1.0, 2.0, 2.5, 8.0, 1e-6, 1e12)))
 
 
 @given(capacities(), st.integers(1, 7), st.randoms(use_true_random=False))
 @more(2)
-def test_every_server_finds_a_class_that_has_at_least_as_much(
-    capacity: FloatArray, most: int, random: Random
-) -> None:
+def test_every_server_finds_a_class_that_has_at_least_as_much(capacity, most, random):
     largest, number = classes(capacity, most)
     distinct = len({tuple(row) for row in capacity.tolist()})
     assert len(largest) == len(number) == min(most, distinct)
@@ -227,7 +199,7 @@ def test_every_server_finds_a_class_that_has_at_least_as_much(
 
 
 @given(capacities())
-def test_more_classes_never_claim_more(capacity: FloatArray) -> None:
+def test_more_classes_never_claim_more(capacity):
     made = [classes(capacity, most) for most in range(1, len(capacity) + 1)]
     claimed = [number @ largest for largest, number in made]
     for coarse, fine in pairwise(claimed):
@@ -238,7 +210,7 @@ def test_more_classes_never_claim_more(capacity: FloatArray) -> None:
 # --- placements -------------------------------------------------------------------------------
 
 
-def assert_is_placement(slot: Slot, units: IntArray, counts: IntArray) -> None:
+def assert_is_placement(slot, units, counts):
     assert units.shape == (len(counts), len(slot.capacity))
     assert (units >= 0).all()
     assert (units.sum(axis=1) <= counts).all()
@@ -246,7 +218,7 @@ def assert_is_placement(slot: Slot, units: IntArray, counts: IntArray) -> None:
         assert slot.fits(tuple(pattern), server)
 
 
-def most_units(slot: Slot, counts: IntArray) -> int:
+def most_units(slot, counts):
     return max(sum(n) for n in slot.placeable if (np.array(n) <= counts).all())
 
 
@@ -254,7 +226,7 @@ def most_units(slot: Slot, counts: IntArray) -> int:
 @example(Slot(np.zeros((2, 1)), np.ones((2, 1)), np.array([2, 2])), None)  # nothing fits at all
 @example(Slot(np.array([[5.0], [4.0]]), np.array([[3.0], [2.0]]), np.array([1, 3])), None)  # tight
 @more(2)
-def test_no_placement_has_more_units(slot: Slot, data: st.DataObject | None) -> None:
+def test_no_placement_has_more_units(slot, data):
     counts = (
         slot.most
         if data is None
@@ -263,12 +235,11 @@ def test_no_placement_has_more_units(slot: Slot, data: st.DataObject | None) -> 
     units, is_proven = place(slot.capacity, slot.demand, counts, NO_LIMIT)
     assert_is_placement(slot, units, counts)
     assert is_proven
-    event("whole" if (units.sum(axis=1) == counts).all() else "in part")
     assert units.sum() == most_units(slot, counts)
 
 
-def test_patterns_place_what_the_largest_first_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    def untouched(*_: object) -> tuple[IntArray, Status]:
+def test_patterns_place_what_the_largest_first_does_not(monkeypatch):
+    def untouched(*_):
         raise AssertionError
 
     monkeypatch.setattr(placing, "_by_servers", untouched)
@@ -293,7 +264,7 @@ def test_patterns_place_what_the_largest_first_does_not(monkeypatch: pytest.Monk
     ],
     ids=["by patterns", "by servers"],
 )
-def test_what_is_worth_most_is_placed_where_not_all_fits(search: Callable[..., IntArray]) -> None:
+def test_what_is_worth_most_is_placed_where_not_all_fits(search):
     """Two resources, so that no order of sizes says which items to leave out."""
     capacity, demand = np.array([[2.0, 2.0]]), np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
     counts, worth = np.array([2, 1, 2]), np.array([1.0, 5.0, 1.0])
@@ -306,7 +277,7 @@ def test_what_is_worth_most_is_placed_where_not_all_fits(search: Callable[..., I
 
 @given(slots())
 @fewer(2)
-def test_patterns_that_cover_counts_fit_and_none_is_below_another(slot: Slot) -> None:
+def test_patterns_that_cover_counts_fit_and_none_is_below_another(slot):
     served = slot.servers(None)
     for k, rows in enumerate(served.covering(slot.most, NO_LIMIT)):
         assert (rows <= slot.most).all()
@@ -317,7 +288,7 @@ def test_patterns_that_cover_counts_fit_and_none_is_below_another(slot: Slot) ->
 
 
 @given(slots())
-def test_without_time_it_still_is_a_placement_and_no_false_proof(slot: Slot) -> None:
+def test_without_time_it_still_is_a_placement_and_no_false_proof(slot):
     units, is_proven = place(slot.capacity, slot.demand, slot.most, Budget(0.0))
     assert_is_placement(slot, units, slot.most)
     assert not is_proven or units.sum() == most_units(slot, slot.most)

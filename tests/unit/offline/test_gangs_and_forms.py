@@ -3,8 +3,6 @@
 The optimum is that of an enumeration which shares nothing with the methods.
 """
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Callable
 from dataclasses import replace
@@ -41,7 +39,7 @@ from tests.oracle.tiny import seeded, tiny_instance
 from tests.unit.offline.test_benders import SMALL, Patience, hurried, unaided
 
 
-def gangs(seed: int) -> Instance:
+def gangs(seed):
     """A tiny instance in which most jobs have a minimum above 1."""
     instance = tiny_instance(seeded(seed), jobs=3, horizon=4)
     rng = np.random.default_rng(seed)
@@ -52,7 +50,7 @@ def gangs(seed: int) -> Instance:
     return replace(instance, jobs=jobs)
 
 
-def alone(seed: int) -> Instance:
+def alone(seed):
     """All-reduce, on a cluster that hosts no parameter server at all."""
     instance = gangs(seed)
     jobs = tuple(
@@ -72,7 +70,7 @@ every = pytest.mark.parametrize("name", DRAWN)
 
 
 @cache
-def solved(name: str, number: int) -> list[tuple[Instance, float]]:
+def solved(name, number):
     """Instances with a gang or with several forms, and their optima."""
     made = map(DRAWN[name][0], count())
     telling = (
@@ -81,7 +79,7 @@ def solved(name: str, number: int) -> list[tuple[Instance, float]]:
     return [(one, kinds.optimum(one)) for one in islice(telling, number)]
 
 
-def from_nothing(instance: Instance) -> WarmStart:
+def from_nothing(instance):
     """No schedules and no prices: a method has to find everything itself."""
     worker, ps = (
         np.zeros((instance.horizon, *capacity.shape))
@@ -101,9 +99,7 @@ METHODS: dict[str, tuple[str, dict[str, Any] | None]] = {
 
 @every
 @pytest.mark.parametrize("how", METHODS)
-def test_every_method_agrees_with_the_enumeration(
-    name: str, how: str, pytestconfig: pytest.Config
-) -> None:
+def test_every_method_agrees_with_the_enumeration(name, how, pytestconfig):
     """All but column generation prove it; that bounds it, and finds it nearly always."""
     method, params = METHODS[how]
     missed, number = 0, DRAWN[name][1 + bool(pytestconfig.getoption("--nightly"))]
@@ -122,10 +118,10 @@ def test_every_method_agrees_with_the_enumeration(
     assert missed <= number // 50
 
 
-def test_minimums_forms_and_labels_matter_in_these_instances() -> None:
+def test_minimums_forms_and_labels_matter_in_these_instances():
     dearer, used = {"gangs": 0, "forms": 0, "labels": 0}, set()
 
-    def without(instance: Instance, what: str, exact: float, **changes: Any) -> None:
+    def without(instance, what, exact, **changes):
         first = (job.in_forms[0] if what == "labels" else job for job in instance.jobs)
         free = replace(instance, jobs=tuple(replace(job, **changes) for job in first))
         worth = solve(free, "bruteforce", warm_start={}).objective
@@ -146,7 +142,7 @@ def test_minimums_forms_and_labels_matter_in_these_instances() -> None:
 
 
 @every
-def test_what_bounds_the_optimum_bounds_it_here_too(name: str) -> None:
+def test_what_bounds_the_optimum_bounds_it_here_too(name):
     """From OASiS's own run, whose prices and schedules everything else begins with."""
     for instance, exact in solved(name, 20):
         scheduler = OASiS.from_instance(instance)
@@ -163,7 +159,7 @@ def test_what_bounds_the_optimum_bounds_it_here_too(name: str) -> None:
 
 
 @every
-def test_schedules_become_values_of_the_model_and_back_and_text(name: str) -> None:
+def test_schedules_become_values_of_the_model_and_back_and_text(name):
     for instance, _ in solved(name, 20):
         best = solve(instance, "bruteforce", warm_start={}).schedules
         model = CompactModel(OfflineArrays.of(instance))
@@ -180,7 +176,7 @@ def test_schedules_become_values_of_the_model_and_back_and_text(name: str) -> No
 
 
 @pytest.mark.parametrize("method", ["milp", "benders", "colgen"])
-def test_one_form_that_says_nothing_is_the_job_itself(method: str) -> None:
+def test_one_form_that_says_nothing_is_the_job_itself(method):
     """And a requirement that every machine meets is none: the same to the last bit."""
     made = oasis.generate("testbed", jobs=6, worker_servers=2, ps_servers=2, seed=4)
     servers = tuple(replace(one, labels={"gpu": "a"}) for one in made.cluster.worker_servers)
@@ -197,7 +193,7 @@ def test_one_form_that_says_nothing_is_the_job_itself(method: str) -> None:
     assert limited.upper_bound == pytest.approx(found.upper_bound, rel=0.02)
 
 
-def test_forms_that_are_equal_change_nothing() -> None:
+def test_forms_that_are_equal_change_nothing():
     for instance, exact in solved("forms", 20):
         jobs = tuple(
             job if len(job.in_forms) > 1 else replace(job, forms=(Form(), Form()))
@@ -207,7 +203,7 @@ def test_forms_that_are_equal_change_nothing() -> None:
         assert solve(twice, "milp", warm_start={}).objective == pytest.approx(exact, rel=1e-6)
 
 
-def test_masters_alone_find_the_optimum_of_gangs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_masters_alone_find_the_optimum_of_gangs(monkeypatch):
     """Without any other search, all schedules come from plans of the master."""
     unaided(monkeypatch)
     for instance, exact in solved("gangs", 20):
@@ -218,7 +214,7 @@ def test_masters_alone_find_the_optimum_of_gangs(monkeypatch: pytest.MonkeyPatch
             assert found.objective == pytest.approx(exact, rel=1e-6)
 
 
-def test_the_workers_of_a_slot_are_none_or_a_whole_gang() -> None:
+def test_the_workers_of_a_slot_are_none_or_a_whole_gang():
     """The heaviest workers of a slot that fit, as the enumeration of all counts has them."""
     smaller = 0
     for seed, (instance, _) in enumerate(solved("gangs", 100)):
@@ -246,7 +242,7 @@ def test_the_workers_of_a_slot_are_none_or_a_whole_gang() -> None:
     assert smaller > 1  # the minimum keeps workers out now and then
 
 
-def test_auto_chooses_by_size_with_gangs_too() -> None:
+def test_auto_chooses_by_size_with_gangs_too():
     huge = oasis.generate("calibrated", jobs=40, seed=1)
     wide = replace(huge, jobs=tuple(replace(j, min_workers=min(2, j.chunks)) for j in huge.jobs))
     assert solve(gangs(1)).method == "milp"
@@ -256,7 +252,7 @@ def test_auto_chooses_by_size_with_gangs_too() -> None:
 # -- heuristics ------------------------------------------------------------------------------------
 
 
-def drawn(instance: Instance, rng: np.random.Generator, most: float = 0.1) -> PartialSolution:
+def drawn(instance, rng, most=0.1):
     """Jobs in random order, each where it pays best at random prices."""
     arrays = OfflineArrays.of(instance)
     solution = PartialSolution(arrays)
@@ -272,7 +268,7 @@ def drawn(instance: Instance, rng: np.random.Generator, most: float = 0.1) -> Pa
     return solution
 
 
-def test_a_job_is_inserted_in_its_best_form() -> None:
+def test_a_job_is_inserted_in_its_best_form():
     rng = np.random.default_rng(1)
     for instance, _ in solved("forms", 30):
         solution = drawn(instance, rng)
@@ -284,7 +280,7 @@ def test_a_job_is_inserted_in_its_best_form() -> None:
             np.testing.assert_allclose(free[..., : group.resources], room, atol=1e-9)
 
 
-def test_the_same_places_in_another_form_are_another_column() -> None:
+def test_the_same_places_in_another_form_are_another_column():
     made = oasis.generate("testbed", jobs=1, seed=1)
     job = replace(made.jobs[0], forms=(Form(), Form(minibatch_time=0.01)))
     arrays = OfflineArrays.of(replace(made, jobs=(job,)))
@@ -293,7 +289,7 @@ def test_the_same_places_in_another_form_are_another_column() -> None:
     assert RestrictedMaster(Grouping.of(arrays)).add([*columns, *columns]) == 2
 
 
-def all_in_form(instance: Instance, form: int) -> PartialSolution:
+def all_in_form(instance, form):
     """What OASiS does if each job has this form alone, or its last one."""
     forms = {job.id: min(form, len(job.in_forms) - 1) for job in instance.jobs}
     narrow = replace(instance, jobs=tuple(job.in_form(forms[job.id]) for job in instance.jobs))
@@ -302,7 +298,7 @@ def all_in_form(instance: Instance, form: int) -> PartialSolution:
     return PartialSolution(OfflineArrays.of(instance), schedules)
 
 
-def test_a_mix_runs_a_job_in_one_form() -> None:
+def test_a_mix_runs_a_job_in_one_form():
     mixed = 0
     for instance, exact in solved("forms", 50):
         first, second = all_in_form(instance, 0), all_in_form(instance, 1)
@@ -313,7 +309,7 @@ def test_a_mix_runs_a_job_in_one_form() -> None:
     assert mixed > 3
 
 
-def test_a_search_in_windows_chooses_forms() -> None:
+def test_a_search_in_windows_chooses_forms():
     reached, forms = 0, set[int]()
     for instance, exact in solved("forms", 50):
         state = SolveState(Budget())
@@ -328,14 +324,14 @@ def test_a_search_in_windows_chooses_forms() -> None:
     assert forms == {0, 1, 2}
 
 
-def test_prices_are_learnt_from_days_with_forms() -> None:
+def test_prices_are_learnt_from_days_with_forms():
     for instance, _ in solved("forms", 5):
         learned = learn_prices([instance])
         assert learned.jobs == tuple(instance.jobs_by_arrival())
         assert np.isfinite(learned.worker).all()
 
 
-def test_prices_of_no_machine_reach_another_process() -> None:
+def test_prices_of_no_machine_reach_another_process():
     instance = oasis.generate("testbed", jobs=3, ps_servers=0, worker_servers=2, seed=1)
     scheduler = oasis.OASiS.from_instance(instance)
     run = oasis.simulate(instance, scheduler)

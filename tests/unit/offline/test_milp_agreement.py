@@ -13,10 +13,7 @@ about one solve in six of them proves a false optimum, depending on HiGHS's seed
 with a tolerance of 1e-6, and a nightly search compares their optima over seeds.
 """
 
-from __future__ import annotations
-
 import json
-from collections.abc import Iterator
 from itertools import count, islice, product
 from pathlib import Path
 from typing import Any
@@ -27,7 +24,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from oasis import Job
 from oasis.solvers import Status, highs
 from oasis.solvers.budget import Budget
 from offline import solve
@@ -38,6 +34,7 @@ from offline.model.arrays import GROUPS, OfflineArrays
 from offline.model.constraints import ps_ratio
 from offline.model.milp import CompactModel
 from offline.periods import PeriodModel
+from tests import builders
 from tests.benchmarks.streams import calibrated
 from tests.linear import as_pulp
 from tests.oracle.tiny import FALSE_OPTIMA, seeded, tiny_instance
@@ -49,7 +46,7 @@ KNOWN: dict[str, dict[str, Any]] = json.loads(
 )
 
 
-def assert_solvers_agree(problem: pulp.LpProblem, *, is_relaxation: bool = False) -> None:
+def assert_solvers_agree(problem, *, is_relaxation=False):
     found = highs.solve(problem, is_relaxation=is_relaxation)
     with pytest.MonkeyPatch.context() as patch:  # at 1e-9 it is wrong itself, now and then
         patch.setattr(highs, "FEASIBILITY", 1e-8)
@@ -65,7 +62,7 @@ def assert_solvers_agree(problem: pulp.LpProblem, *, is_relaxation: bool = False
         assert bound == pytest.approx(best, rel=1e-6, abs=max(1e-9, dropped * largest))
 
 
-def compact_models(first_seed: int) -> Iterator[pulp.LpProblem]:
+def compact_models(first_seed):
     """Models of tiny instances in which at least one job can be worth something."""
     for seed in count(first_seed):
         model = CompactModel(OfflineArrays.of(tiny_instance(seeded(seed))))
@@ -73,7 +70,7 @@ def compact_models(first_seed: int) -> Iterator[pulp.LpProblem]:
             yield model.problem
 
 
-def masters(first_seed: int) -> Iterator[pulp.LpProblem]:
+def masters(first_seed):
     """Masters of tiny instances with something to cut off or to forbid; the others say little."""
     for seed in count(first_seed):
         model = CountModel(OfflineArrays.of(tiny_instance(seeded(seed), jobs=6)))
@@ -83,7 +80,7 @@ def masters(first_seed: int) -> Iterator[pulp.LpProblem]:
                 yield as_pulp(model.read())
 
 
-def forbidden(model: CountModel) -> int:
+def forbidden(model):
     """Forbid, where there are any, some counts that do not fit; the number of slots."""
     number = 0
     for group, slot in product(GROUPS, range(model.arrays.horizon)):
@@ -93,7 +90,7 @@ def forbidden(model: CountModel) -> int:
     return number
 
 
-def periods(first_seed: int) -> Iterator[pulp.LpProblem]:
+def periods(first_seed):
     """Both periods of tiny instances, with cuts that random counts break, at random prices."""
     for seed in count(first_seed):
         rng = np.random.default_rng(seed)
@@ -128,7 +125,7 @@ DAYS = [(kind, 100 * k, day) for kind, (_, day, seeds, _) in KINDS.items() for k
 
 
 @pytest.mark.parametrize(("kind", "first", "number"), [*DAYS, *NIGHTS])
-def test_highs_cbc_and_highs_without_presolve_agree(kind: str, first: int, number: int) -> None:
+def test_highs_cbc_and_highs_without_presolve_agree(kind, first, number):
     for problem in islice(KINDS[kind][0](first), number):
         assert_solvers_agree(problem, is_relaxation=kind != "compact")
 
@@ -148,7 +145,7 @@ def test_all_presolve_rules_together_are_still_wrong(seed, monkeypatch):
     assert wrong.bound < truth * (1 - 1e-3)
 
 
-def known(name: str) -> tuple[pulp.LpProblem, float]:
+def known(name):
     said, problem = KNOWN[name], pulp.LpProblem("false_optimum", pulp.LpMaximize)
     variables = {
         each: problem.add_variable(each, 0, most, kind)
@@ -156,7 +153,7 @@ def known(name: str) -> tuple[pulp.LpProblem, float]:
         for each, most in sorted(said[upper].items())
     }
 
-    def total(terms: dict[str, float]) -> pulp.LpAffineExpression:
+    def total(terms):
         return pulp.lpSum(factor * variables[each] for each, factor in terms.items())
 
     problem.setObjective(total(said["worth"]))
@@ -166,9 +163,7 @@ def known(name: str) -> tuple[pulp.LpProblem, float]:
 
 
 @pytest.mark.parametrize("name", KNOWN)
-def test_known_false_optima_of_masters_are_solved_right(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_known_false_optima_of_masters_are_solved_right(name, monkeypatch):
     """And presolve rule 13 is what makes them false."""
     problem, truth = known(name)
     for presolve in (True, False):
@@ -181,7 +176,7 @@ def test_known_false_optima_of_masters_are_solved_right(
 
 
 @pytest.mark.nightly
-def test_large_masters_have_the_same_optimum_whatever_the_seed() -> None:
+def test_large_masters_have_the_same_optimum_whatever_the_seed():
     """Of masters in fractions that get cuts around each other's plans, the last are the hardest."""
     model = CountModel(OfflineArrays.of(calibrated(20, 50, 50, 204)))  # of known false optima
     separation = Separation(model)
@@ -208,7 +203,8 @@ BANDWIDTHS = st.one_of(
 @example(0.1, 0.3, 9)
 @example(1e-10, 1.0, 30)
 def test_integer_form_of_the_bandwidth_rule_counts_like_the_search(one, other, most):
-    job = _job_with_bandwidths(min(one, other), max(one, other))
+    demands = [{"bandwidth_gbps": each} for each in sorted((one, other))]
+    job = builders.job(worker=demands[0], ps=demands[1])
     ratio = ps_ratio(job, most)
     for n in range(most + 1):
         if ratio is None:
@@ -216,19 +212,3 @@ def test_integer_form_of_the_bandwidth_rule_counts_like_the_search(one, other, m
         else:
             p, q, free = ratio
             assert job.ps_needed(n) == -(-max(0, n - free) * p // q)
-
-
-def _job_with_bandwidths(worker: float, ps: float) -> Job:
-    fitting = tiny_instance(seeded(0)).jobs[0]
-    return Job(
-        "j",
-        0,
-        1,
-        1,
-        1,
-        1.0,
-        0.0,
-        {"bandwidth_gbps": worker},
-        {"bandwidth_gbps": ps},
-        fitting.utility,
-    )

@@ -1,8 +1,5 @@
 """The bound from periods: schedules keep its rows, and no optimum exceeds it at any prices."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from unittest import mock
@@ -11,11 +8,9 @@ import numpy as np
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from oasis import Instance, Schedule, verify
-from oasis.model.rounding import FloatArray
+from oasis import verify
 from oasis.model.schedule import COUNT, SLOT
 from oasis.solvers import highs
-from oasis.solvers.arrays import ArrayModel
 from oasis.solvers.budget import Budget, WorkLimit
 from offline import periods as bounding
 from offline import solve
@@ -23,7 +18,7 @@ from offline.benders.master import CountModel
 from offline.benders.subproblem import Separation
 from offline.heuristics.best_solution import BestSolution, PartialSolution
 from offline.model.arrays import OfflineArrays
-from offline.periods import PeriodBound, PeriodModel, PeriodPart, rate_row
+from offline.periods import PeriodBound, PeriodModel, rate_row
 from offline.state import SolveState
 from tests.strategies import crowded_instances, fewer
 
@@ -39,7 +34,7 @@ class Cutting:
     ends: frozenset[int]
     step: float
 
-    def model(self, master: CountModel) -> PeriodModel:
+    def model(self, master):
         horizon = master.arrays.horizon
         inner = sorted(end for end in self.ends if end < horizon)
         ends = [0, *inner, horizon]
@@ -51,7 +46,7 @@ CUTTINGS = st.builds(
 )
 
 
-def values_of(model: PeriodModel, schedules: Mapping[str, Schedule]) -> FloatArray:
+def values_of(model, schedules):
     """What schedules mean for the variables of all periods, from the definitions alone."""
     values = np.zeros(len(model.whole().names))
     slots = {(part.job, slot) for parts in model.parts for part in parts for slot in part.done}
@@ -78,7 +73,7 @@ def values_of(model: PeriodModel, schedules: Mapping[str, Schedule]) -> FloatArr
     return values
 
 
-def assert_kept(model: ArrayModel, values: FloatArray) -> None:
+def assert_kept(model, values):
     sums = model.rows.sums(model.rows.values * values[model.rows.columns])
     assert (sums >= model.rows.lower - SLACK).all()
     assert (sums <= model.rows.upper + SLACK).all()
@@ -86,7 +81,7 @@ def assert_kept(model: ArrayModel, values: FloatArray) -> None:
     assert (values <= model.upper + SLACK).all()
 
 
-def noted_cuts(separation: Separation, model: PeriodModel, rng: np.random.Generator) -> None:
+def noted_cuts(separation, model, rng):
     """Note some cuts that random counts break, and give each a row in every slot."""
     most = np.array([c.parallel for c in model.master.jobs], float)
     for _ in range(3):
@@ -97,9 +92,7 @@ def noted_cuts(separation: Separation, model: PeriodModel, rng: np.random.Genera
 
 
 @given(INSTANCES, CUTTINGS, st.integers(0, 2**32 - 1))
-def test_the_best_schedules_keep_all_rows_and_are_worth_no_less(
-    instance: Instance, cutting: Cutting, seed: int
-) -> None:
+def test_the_best_schedules_keep_all_rows_and_are_worth_no_less(instance, cutting, seed):
     rng = np.random.default_rng(seed)
     master = CountModel(OfflineArrays.of(instance))
     assume(master.jobs)
@@ -115,7 +108,7 @@ def test_the_best_schedules_keep_all_rows_and_are_worth_no_less(
     assert whole.costs @ values >= optimum.objective * (1 - SLACK) - SLACK
 
 
-def add_rates(model: PeriodModel, number: int, part: PeriodPart, rng: np.random.Generator) -> None:
+def add_rates(model, number, part, rng):
     """Add a row for each completion of a part, as some solution in fractions would want it."""
     point = rng.uniform(size=len(model.whole().names))
     for column in part.workers.values():
@@ -127,9 +120,7 @@ def add_rates(model: PeriodModel, number: int, part: PeriodPart, rng: np.random.
 
 
 @given(INSTANCES, CUTTINGS, st.integers(0, 2**32 - 1))
-def test_at_any_prices_periods_add_up_to_a_bound(
-    instance: Instance, cutting: Cutting, seed: int
-) -> None:
+def test_at_any_prices_periods_add_up_to_a_bound(instance, cutting, seed):
     master = CountModel(OfflineArrays.of(instance))
     assume(master.jobs)
     model = cutting.model(master)
@@ -144,7 +135,7 @@ def test_at_any_prices_periods_add_up_to_a_bound(
 
 @fewer(2)
 @given(INSTANCES, st.integers(1, 3), st.sampled_from([0.0, 0.1]))
-def test_rounds_never_end_below_the_optimum(instance: Instance, slots: int, step: float) -> None:
+def test_rounds_never_end_below_the_optimum(instance, slots, step):
     arrays, state = OfflineArrays.of(instance), SolveState(WorkLimit(1000.0).start())
     best = BestSolution(PartialSolution(arrays, {}), state, partial(verify, instance))
     master = CountModel(arrays)

@@ -1,14 +1,11 @@
 """The search over counts against enumeration: it never loses, never exceeds the optimum."""
 
-from __future__ import annotations
-
 from unittest import mock
 
 import numpy as np
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from oasis import Instance
 from oasis.certify.verify import verify
 from oasis.solvers.budget import WorkLimit
 from offline.benders import replanning
@@ -30,15 +27,13 @@ from tests.unit.offline.test_benders import optimum
     st.sampled_from([1, 2, 25]),
 )
 @fewer(3)
-def test_schedules_verify_and_values_rise_to_the_optimum_at_most(
-    instance: Instance, seed: int, span: int
-) -> None:
+def test_schedules_verify_and_values_rise_to_the_optimum_at_most(instance, seed, span):
     arrays = OfflineArrays.of(instance)
     model, state = CountModel(arrays), SolveState(WorkLimit(3.0).start())
     assume(model.jobs)
     values: list[float] = []
 
-    def noted(schedules: object) -> float:
+    def noted(schedules):
         values.append(verify(instance, schedules))  # type: ignore[arg-type]
         return values[-1]
 

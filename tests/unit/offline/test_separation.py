@@ -1,12 +1,8 @@
 """What a master learns of a plan: never too much, and never nothing for ever."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import combinations, product
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,14 +12,13 @@ from hypothesis import strategies as st
 import oasis
 from oasis import Cluster, Constant, Instance, Job, Schedule, Server
 from oasis.model.schedule import placements
-from oasis.solvers import PROOF, Solution, SolveProgress, Status
+from oasis.solvers import PROOF, Solution, Status
 from oasis.solvers.budget import Budget
 from oasis.solvers.running import RunningSolve
 from offline import solve
 from offline.benders import decomposition as masters
 from offline.benders import primal
 from offline.benders import solve as benders
-from offline.benders.decomposition import Decomposition
 from offline.benders.master import CountModel
 from offline.benders.primal import PlanLimits, close_plan, whole_plan
 from offline.benders.subproblem import Separation
@@ -46,7 +41,7 @@ from tests.unit.offline.test_benders import (
 )
 
 
-def tight(*sizes: float) -> Instance:
+def tight(*sizes):
     """One slot, servers of 7 and 5: sizes 4, 3, 3, 2 fit, but not the largest first."""
     servers = tuple(Server(f"w{h}", {"cpu": c}) for h, c in enumerate((7.0, 5.0)))
     jobs = tuple(
@@ -58,9 +53,7 @@ def tight(*sizes: float) -> Instance:
 
 @given(st.one_of(quarrels(), small_instances()), st.data())
 @fewer(3)
-def test_what_a_plan_teaches_spares_every_feasible_schedule(
-    instance: Instance, data: st.DataObject
-) -> None:
+def test_what_a_plan_teaches_spares_every_feasible_schedule(instance, data):
     solutions = feasible(instance)
     model = CountModel(OfflineArrays.of(instance))
     assume(model.jobs)
@@ -76,7 +69,7 @@ def test_what_a_plan_teaches_spares_every_feasible_schedule(
         assert_satisfies(model, list(model.problem.constraints()), model.values_of(schedules))
 
 
-def test_a_cut_is_as_tight_as_the_placements_and_no_tighter() -> None:
+def test_a_cut_is_as_tight_as_the_placements_and_no_tighter():
     """Of three jobs two fit: the cut of all three allows exactly these."""
     friends = set(combinations(range(3), 2))
     instance = at_odds((friends - {(0, 1)},), *(unit_job(f"j{k}", 1.0) for k in range(3)))
@@ -88,7 +81,7 @@ def test_a_cut_is_as_tight_as_the_placements_and_no_tighter() -> None:
 
 
 @pytest.mark.parametrize("limit", [None, 0.0])
-def test_counts_that_fit_are_never_forbidden(limit: float | None) -> None:
+def test_counts_that_fit_are_never_forbidden(limit):
     """Neither when the placement is found, nor when there is no time to find it."""
     model = CountModel(OfflineArrays.of(tight(4.0, 3.0, 3.0, 2.0)))
     rows = len(model.problem.constraints())
@@ -97,8 +90,8 @@ def test_counts_that_fit_are_never_forbidden(limit: float | None) -> None:
 
 
 def test_a_placement_that_took_too_long_once_is_looked_for_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     """Whole counts, nothing to cut, nothing to forbid: only the placement itself ends it."""
     unaided(monkeypatch)
     monkeypatch.setattr(primal, "PLACEMENT_LIMIT", 0.0)
@@ -117,12 +110,12 @@ def test_a_placement_that_took_too_long_once_is_looked_for_again(
 
 
 @pytest.fixture
-def _unaided(monkeypatch: pytest.MonkeyPatch) -> None:
+def _unaided(monkeypatch):
     """No search for better schedules."""
     unaided(monkeypatch)
 
 
-def decomposition(instance: Instance, limit: float | None = None) -> Decomposition:
+def decomposition(instance, limit=None):
     """A decomposition that is ready for its first master, and knows no schedule."""
     state = SolveState(Budget(limit))
     start = warm_start_of(instance, {}, state, needs_prices=True)
@@ -132,7 +125,7 @@ def decomposition(instance: Instance, limit: float | None = None) -> Decompositi
     return benders.Benders(hurried()).prepare(problem, state.budget, rng)
 
 
-def with_cuts_that_change_nothing(patch: pytest.MonkeyPatch) -> Decomposition:
+def with_cuts_that_change_nothing(patch):
     """A solve that believes to have found a cut after each master."""
     run = decomposition(tight(4.0, 3.0, 3.0, 2.0))
     patch.setattr(run, "search_near_plan", lambda: 0)
@@ -142,8 +135,8 @@ def with_cuts_that_change_nothing(patch: pytest.MonkeyPatch) -> Decomposition:
 
 @pytest.mark.usefixtures("_unaided")
 def test_a_plan_that_taught_cuts_is_followed_by_a_master_of_the_same_level(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     monkeypatch.setattr(masters, "SLOW", 0.0)
     run = with_cuts_that_change_nothing(monkeypatch)
     for _ in range(3):
@@ -157,8 +150,8 @@ def test_a_plan_that_taught_cuts_is_followed_by_a_master_of_the_same_level(
 
 @pytest.mark.usefixtures("_unaided")
 def test_cuts_that_do_not_lower_the_bound_do_not_keep_the_level(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     run = with_cuts_that_change_nothing(monkeypatch)
     for _ in range(9):
         before = run.state.bound
@@ -170,7 +163,7 @@ def test_cuts_that_do_not_lower_the_bound_do_not_keep_the_level(
 
 
 @pytest.mark.usefixtures("_unaided")
-def test_a_job_that_misses_one_slot_of_its_plan_is_not_kept() -> None:
+def test_a_job_that_misses_one_slot_of_its_plan_is_not_kept():
     """j0 finds its place in slot 1, not in slot 0, where it is worth least."""
     jobs = [unit_job("j0", 0.1, work=2), *(unit_job(f"j{k}", 1.0) for k in (1, 2, 3))]
     run = decomposition(at_odds(CROSSED, *jobs, unit_job("last", 1.0, arrival=1)))
@@ -187,13 +180,13 @@ def test_a_job_that_misses_one_slot_of_its_plan_is_not_kept() -> None:
 
 @given(small_instances())
 @fewer(2)
-def test_counts_become_whole_slot_after_slot_and_never_more(instance: Instance) -> None:
+def test_counts_become_whole_slot_after_slot_and_never_more(instance):
     model, best = CountModel(OfflineArrays.of(instance)), optimum(instance)
     assume(model.jobs)
     near = model.near(model.completions(model.values_of(best)), 1)
     stages: list[Solution] = []
 
-    def noted(*given: Any) -> Solution:
+    def noted(*given):
         stages.append(close_plan(*given))
         return stages[-1]
 
@@ -212,10 +205,10 @@ def test_counts_become_whole_slot_after_slot_and_never_more(instance: Instance) 
 
 
 @pytest.mark.usefixtures("_unaided")
-def test_ctrl_c_after_the_time_limit_is_still_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_after_the_time_limit_is_still_ctrl_c(monkeypatch):
     run = decomposition(tight(4.0, 3.0, 3.0, 2.0), 60.0)
 
-    def late(master: RunningSolve, on_progress: object) -> None:
+    def late(master, on_progress):
         run.budget.stopping.end(Status.TIME_LIMIT)
         raise KeyboardInterrupt
 
@@ -227,16 +220,12 @@ def test_ctrl_c_after_the_time_limit_is_still_ctrl_c(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.usefixtures("_unaided")
 @pytest.mark.parametrize("small", [SMALL, 0])
-def test_what_a_solver_leaves_within_its_tolerance_does_not_keep_a_solve_going(
-    monkeypatch: pytest.MonkeyPatch, small: int
-) -> None:
+def test_what_a_solver_leaves_within_its_tolerance_does_not_keep_a_solve_going(monkeypatch, small):
     """A master's bound above its plan by less than what counts as a proof, time after time."""
     asked = []
     finish = RunningSolve.finish
 
-    def above(
-        master: RunningSolve, on_progress: Callable[[SolveProgress], None] | None = None
-    ) -> Solution:
+    def above(master, on_progress=None):
         asked.append(master)
         solution = finish(master)
         return replace(solution, bound=solution.bound * (1 + PROOF / 100))
@@ -256,7 +245,7 @@ def test_what_a_solver_leaves_within_its_tolerance_does_not_keep_a_solve_going(
 
 
 @pytest.mark.usefixtures("_unaided")
-def test_a_bound_close_to_a_plan_is_none_of_the_instance() -> None:
+def test_a_bound_close_to_a_plan_is_none_of_the_instance():
     """Close to the plan of no job nothing is worth anything; the instance is worth two."""
     run = decomposition(tight(4.0, 4.0, 4.0))
     run._near = run.model.near({}, 0)

@@ -1,7 +1,5 @@
 """No policy passes the bounds on the mean and the utility of rigid jobs, no schedule the first."""
 
-from __future__ import annotations
-
 import math
 from functools import cache
 from itertools import combinations
@@ -23,7 +21,7 @@ WORKLOADS = 200
 SLOW = ("dorm",)  # an integer programme at each event
 
 
-def drawn(seed: int, most: int = 14) -> tuple[list[PlainJob], int]:
+def drawn(seed, most=14):
     """Jobs that may crowd a small cluster, or leave it idle; some of no length."""
     rng = np.random.default_rng(seed)
     gpus = int(rng.choice([1, 2, 4, 8, 13]))
@@ -38,7 +36,7 @@ def drawn(seed: int, most: int = 14) -> tuple[list[PlainJob], int]:
     return [PlainJob(f"j{k}", *row) for k, row in enumerate(rows)], gpus
 
 
-def bound_of(jobs: list[PlainJob], gpus: int) -> float:
+def bound_of(jobs, gpus):
     return rigid_mean_bound(
         np.array([job.submitted for job in jobs]),
         np.array([job.duration for job in jobs]),
@@ -48,7 +46,7 @@ def bound_of(jobs: list[PlainJob], gpus: int) -> float:
 
 
 @pytest.mark.parametrize("name", [name for name in PLAIN if name not in SLOW])
-def test_no_policy_is_below_the_bound(name: str) -> None:
+def test_no_policy_is_below_the_bound(name):
     """On 200 random workloads for what is run by default, on 40 for the others."""
     for seed in range(WORKLOADS if name in CHOSEN else 40):
         jobs, gpus, bound, worth, most = bounded(seed)
@@ -60,7 +58,7 @@ def test_no_policy_is_below_the_bound(name: str) -> None:
 
 
 @cache
-def bounded(seed: int) -> tuple[list[PlainJob], int, float, UtilityColumns, float]:
+def bounded(seed):
     """Jobs in order of submission, GPUs, the bound of the mean, utilities and their bound."""
     jobs, gpus = drawn(seed)
     columns, _ = valued(jobs_frame(jobs), "drawn", seed)
@@ -70,7 +68,7 @@ def bounded(seed: int) -> tuple[list[PlainJob], int, float, UtilityColumns, floa
     return jobs, gpus, bound_of(jobs, gpus), worth, bounds["utility"]
 
 
-def test_the_bound_is_more_than_the_durations_where_jobs_must_wait() -> None:
+def test_the_bound_is_more_than_the_durations_where_jobs_must_wait():
     """And it is the mean of the durations where none must."""
     gains = []
     for seed in range(WORKLOADS):
@@ -82,11 +80,11 @@ def test_the_bound_is_more_than_the_durations_where_jobs_must_wait() -> None:
     assert sum(gain > 1.05 for gain in gains) > WORKLOADS / 3
 
 
-def least_sum(jobs: list[tuple[int, int, int]], gpus: int) -> float:
+def least_sum(jobs, gpus):
     """The least sum of times to completion, by trying in each second every set that fits."""
 
     @cache
-    def best(now: int, left: tuple[int, ...]) -> float:
+    def best(now, left):
         if not any(left):
             return 0.0
         there = [k for k, rest in enumerate(left) if rest and jobs[k][0] <= now]
@@ -104,7 +102,7 @@ def least_sum(jobs: list[tuple[int, int, int]], gpus: int) -> float:
     return best(0, tuple(lasts for _, lasts, _ in jobs))
 
 
-def test_no_schedule_at_all_is_below_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_schedule_at_all_is_below_the_bound(monkeypatch):
     """Of integer jobs that change at whole seconds, every one is tried; prices are searched too."""
     monkeypatch.setattr(rigid_bound, "LEAST_SEARCHED", 2)
     rng = np.random.default_rng(3)
@@ -123,7 +121,7 @@ def test_no_schedule_at_all_is_below_the_bound(monkeypatch: pytest.MonkeyPatch) 
     assert closest > 0.99
 
 
-def test_the_search_raises_the_bound_where_many_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_search_raises_the_bound_where_many_wait(monkeypatch):
     rng = np.random.default_rng(1)
     came, lasts = np.cumsum(rng.exponential(250.0, 300)), np.exp(rng.normal(7.5, 1.3, 300))
     wide = np.minimum(2 ** rng.integers(0, 5, 300), 16)
@@ -138,7 +136,7 @@ def test_the_search_raises_the_bound_where_many_wait(monkeypatch: pytest.MonkeyP
     assert 1.05 * before < found <= best
 
 
-def test_the_bounds_hold_wherever_time_begins() -> None:
+def test_the_bounds_hold_wherever_time_begins():
     came, lasts, wide = np.zeros(2), np.full(2, 60.0), np.full(2, 8)
     worth = UtilityColumns.of([Deadline(30.0, 60.0), Deadline(20.0, 120.0)])
     for begin in (-1.6e9, 0.0, 1.6e9):

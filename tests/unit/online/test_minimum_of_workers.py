@@ -1,7 +1,5 @@
 """Jobs that work with a minimum of workers: what is left of them, and splits over slots."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -9,23 +7,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oasis.model.rounding import FloatArray
 from oasis.online.completions import Completions
 from oasis.online.dp import best_split
 from oasis.online.dp.worker_slots import costs_of_work, workers_for
 from oasis.online.ledger import Ledger
 from oasis.online.search import RemainingWork, Search
 from tests.oracle.reference_search import Question, textbook_costs
-from tests.strategies import Market, gang_markets, more
+from tests.strategies import gang_markets, more
 
 
-def test_what_is_left_of_a_job_is_placed_at_the_least_cost() -> None:
+def test_what_is_left_of_a_job_is_placed_at_the_least_cost():
     """Also where less is left than the minimum does in a slot."""
     placed = []
 
     @more(6)
     @given(gang_markets(most_slots=5), st.data())
-    def check(market: Market, data: st.DataObject) -> None:
+    def check(market, data):
         question, job = Question(**market.arguments), market.job
         begin = data.draw(st.integers(0, min(1, market.horizon - 1 - job.arrival)))
         work = data.draw(st.integers(1, question.work))
@@ -35,7 +32,7 @@ def test_what_is_left_of_a_job_is_placed_at_the_least_cost() -> None:
     assert sum(placed) > 40
 
 
-def check_rest(market: Market, question: Question, begin: int, work: int) -> bool:
+def check_rest(market, question, begin, work):
     """Slots are counted from the arrival; whether there is a placement."""
     job, first = market.job, begin - 1 - (-work // market.job.chunks)
     utility = job.utility(np.arange(first, market.horizon - job.arrival))
@@ -63,7 +60,7 @@ def check_rest(market: Market, question: Question, begin: int, work: int) -> boo
     return True
 
 
-def textbook(rows: FloatArray, utility: FloatArray, least: int, work: int) -> float:
+def textbook(rows, utility, least, work):
     """Best payoff by a programme over slots whose state is the work done, at most `work`."""
     cost, best = np.full(work + 1, np.inf), 0.0
     cost[0] = 0.0
@@ -78,7 +75,7 @@ def textbook(rows: FloatArray, utility: FloatArray, least: int, work: int) -> fl
     return best
 
 
-def test_splits_of_many_slots_and_workers_are_those_of_the_textbook() -> None:
+def test_splits_of_many_slots_and_workers_are_those_of_the_textbook():
     """Costs rise anyhow, with steps of parameter servers and ties in them."""
     found = 0
     for seed in range(300):

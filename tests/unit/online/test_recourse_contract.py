@@ -1,7 +1,5 @@
 """Properties of recourse on every instance, however it commits and whatever rule admits jobs."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable
@@ -15,7 +13,6 @@ from hypothesis import strategies as st
 
 import oasis
 from oasis import Constant, Instance, LearnedPrices, LiveScheduler, PriceBounds, Recourse
-from oasis.model.schedule import Schedule
 from oasis.online.ledger import Ledger
 from oasis.online.recourse import (
     AdmissionRule,
@@ -36,7 +33,7 @@ from tests.strategies import all_instances, crowded_instances, fewer, of
 ALL = st.one_of(all_instances(), crowded_instances())
 
 
-def past_of(instance: Instance) -> LearnedPrices:
+def past_of(instance):
     """Two past days with the jobs of `instance`, as if OASiS's first prices were learned."""
     bounds = PriceBounds.from_instance(instance, min_utility_fraction=0.5)
     size = (instance.horizon, 1)
@@ -64,7 +61,7 @@ WAYS: dict[str, tuple[Commitment, Callable[[LearnedPrices], AdmissionRule | None
 every_way = pytest.mark.parametrize("way", WAYS)
 
 
-def planner_of(instance: Instance, way: str, rounds: int = 2) -> Replanner:
+def planner_of(instance, way, rounds=2):
     commitment, rule = WAYS[way]
     return Replanner(
         instance.cluster,
@@ -75,12 +72,12 @@ def planner_of(instance: Instance, way: str, rounds: int = 2) -> Replanner:
     )
 
 
-def policy_of(instance: Instance, way: str, rounds: int = 2, seed: int = 0) -> Recourse:
+def policy_of(instance, way, rounds=2, seed=0):
     commitment, rule = WAYS[way]
     return Recourse(commitment, rounds=rounds, seed=seed, admission=rule(past_of(instance)))
 
 
-def replayed(instance: Instance, planner: Replanner, watch: bool = False) -> dict[str, object]:
+def replayed(instance, planner, watch=False):
     """Drive a planner through the arrivals of `instance`; promises made, by job."""
     promises: dict[str, object] = {}
     jobs = dict(enumerate(instance.jobs_by_arrival()))
@@ -106,9 +103,7 @@ def replayed(instance: Instance, planner: Replanner, watch: bool = False) -> dic
 @every_way
 @fewer(10)
 @given(instance=ALL, rounds=of(0, 2), together=st.booleans())
-def test_what_was_executed_is_feasible_and_every_promise_is_kept(
-    way: str, instance: Instance, rounds: int, together: bool
-) -> None:
+def test_what_was_executed_is_feasible_and_every_promise_is_kept(way, instance, rounds, together):
     """Also where many newcomers of one moment are decided on together."""
     with mock.patch.object(planner, "ONE_BY_ONE", 0 if together else planner.ONE_BY_ONE):
         made = planner_of(instance, way, rounds)
@@ -125,17 +120,15 @@ def test_what_was_executed_is_feasible_and_every_promise_is_kept(
 @fewer(10)
 @given(ALL)
 def test_without_commitment_the_value_of_the_plan_never_falls_at_an_arrival(
-    instance: Instance,
-) -> None:
+    instance,
+):
     replayed(instance, Replanner(instance.cluster, instance.horizon), watch=True)
 
 
 @every_way
 @fewer(10)
 @given(instance=all_instances(), data=st.data())
-def test_later_arrivals_change_nothing_before_them(
-    way: str, instance: Instance, data: st.DataObject
-) -> None:
+def test_later_arrivals_change_nothing_before_them(way, instance, data):
     """Up to the first arrival that differs, the same is executed; futures come from the past."""
     jobs = instance.jobs_by_arrival()
     cut = data.draw(st.integers(0, len(jobs) - 1))
@@ -143,7 +136,7 @@ def test_later_arrivals_change_nothing_before_them(
     others = [replace(job, arrival=jobs[cut].arrival) for job in others]
     until = jobs[cut].arrival
 
-    def executed(future: list[oasis.Job]) -> list[list[list[int]]]:
+    def executed(future):
         known = Instance(instance.horizon, instance.cluster, (*jobs[:cut], *future))
         seen: list[list[list[int]]] = []
         planner = planner_of(replace(known, jobs=jobs), way)
@@ -166,7 +159,7 @@ def test_later_arrivals_change_nothing_before_them(
 
 @fewer(20)
 @given(ALL, st.integers(0, 2**32 - 1))
-def test_more_rounds_never_make_the_first_plan_worse(instance: Instance, seed: int) -> None:
+def test_more_rounds_never_make_the_first_plan_worse(instance, seed):
     jobs = {k: replace(job, arrival=0) for k, job in enumerate(instance.jobs)}
     values = []
     for rounds in (0, 1, 2, 5):
@@ -180,7 +173,7 @@ def test_more_rounds_never_make_the_first_plan_worse(instance: Instance, seed: i
 @every_way
 @fewer(10)
 @given(instance=crowded_instances())
-def test_the_same_input_gives_the_same_bytes(way: str, instance: Instance) -> None:
+def test_the_same_input_gives_the_same_bytes(way, instance):
     found = []
     for _ in range(2):
         result = oasis.simulate(instance, policy_of(instance, way, seed=5)).to_dict()
@@ -191,9 +184,7 @@ def test_the_same_input_gives_the_same_bytes(way: str, instance: Instance) -> No
 
 @fewer(10)
 @given(ALL, st.randoms(use_true_random=False))
-def test_a_release_undoes_a_commit_to_the_last_bit_in_any_order(
-    instance: Instance, random: object
-) -> None:
+def test_a_release_undoes_a_commit_to_the_last_bit_in_any_order(instance, random):
     bounds = PriceBounds.from_instance(instance, min_utility_fraction=0.0)
     ledger = Ledger.idle(instance.cluster, instance.horizon, bounds)
     grid = grid_of(instance.cluster)
@@ -223,7 +214,7 @@ def test_a_release_undoes_a_commit_to_the_last_bit_in_any_order(
 
 @fewer(10)
 @given(crowded_instances(), st.integers(0, 2**32 - 1))
-def test_a_round_that_is_undone_leaves_no_trace(instance: Instance, seed: int) -> None:
+def test_a_round_that_is_undone_leaves_no_trace(instance, seed):
     planner = Replanner(instance.cluster, instance.horizon, params=RecourseParams(rounds=0))
     planner.replan({k: replace(job, arrival=0) for k, job in enumerate(instance.jobs)})
     plan, rng = planner.plan, np.random.default_rng(seed)
@@ -234,13 +225,13 @@ def test_a_round_that_is_undone_leaves_no_trace(instance: Instance, seed: int) -
             assert contents(plan.ledger) == ledger
 
 
-def contents(ledger: Ledger) -> tuple[bytes, ...]:
+def contents(ledger):
     """Everything in a ledger, server by server."""
     arrays = (ledger.worker_used, ledger.ps_used, ledger.worker_prices, ledger.ps_prices)
     return (*(array.tobytes() for array in arrays), ledger.changes.tobytes())
 
 
-def schedules(planner: Replanner) -> dict[int, Schedule | None]:
+def schedules(planner):
     return {key: live.schedule for key, live in planner.plan.live.items()}
 
 
@@ -249,13 +240,13 @@ def schedules(planner: Replanner) -> dict[int, Schedule | None]:
 
 @fewer(25)
 @given(crowded_instances(), of("futures so far", "futures of past days"))
-def test_weighing_futures_leaves_no_trace_in_the_plan(instance: Instance, way: str) -> None:
+def test_weighing_futures_leaves_no_trace_in_the_plan(instance, way):
     planner = planner_of(instance, way)
     admission = planner.admission
     assert admission is not None
     accepts = admission.accepts
 
-    def watched(live: object, plan: object) -> bool:
+    def watched(live, plan):
         before = contents(planner.plan.ledger)
         schedules = {key: job.schedule for key, job in planner.plan.live.items()}
         answer = accepts(live, plan)  # type: ignore[arg-type]
@@ -269,7 +260,7 @@ def test_weighing_futures_leaves_no_trace_in_the_plan(instance: Instance, way: s
 
 @fewer(25)
 @given(crowded_instances())
-def test_what_costs_more_at_learned_prices_than_it_is_worth_is_refused(instance: Instance) -> None:
+def test_what_costs_more_at_learned_prices_than_it_is_worth_is_refused(instance):
     """Oracle: with prices beyond every utility nobody is admitted; with none everybody who fits."""
     past = past_of(instance)
     dear = replace(past, worker=past.worker * 0 + 1e12, ps=past.ps * 0 + 1e12)
@@ -278,7 +269,7 @@ def test_what_costs_more_at_learned_prices_than_it_is_worth_is_refused(instance:
     assert not demanding & set(run.schedules)
 
 
-def test_a_live_scheduler_with_learned_prices_goes_on_after_a_restart(tmp_path: object) -> None:
+def test_a_live_scheduler_with_learned_prices_goes_on_after_a_restart(tmp_path):
     instance = oasis.generate("testbed", jobs=4, seed=4)
     past = past_of(oasis.generate("testbed", jobs=4, seed=5))
     path = f"{tmp_path}/saved"
@@ -304,7 +295,7 @@ def test_a_live_scheduler_with_learned_prices_goes_on_after_a_restart(tmp_path: 
 # -- many newcomers of one moment ------------------------------------------------------------------
 
 
-def planned(instance: Instance, limit: int) -> float:
+def planned(instance, limit):
     """Utility of the plan when all jobs of `instance` have come at one moment."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(planner, "ONE_BY_ONE", limit)
@@ -317,7 +308,7 @@ def planned(instance: Instance, limit: int) -> float:
     return math.fsum(live.utility_at(live.schedule.completion) for live in lives if live.schedule)
 
 
-def bursts(count: int) -> list[Instance]:
+def bursts(count):
     """Random instances, of few jobs and of many, all of whose jobs come in slot 0."""
     made = []
     for seed in range(count):
@@ -333,7 +324,7 @@ def bursts(count: int) -> list[Instance]:
     return made
 
 
-def test_together_earns_no_less_than_one_by_one() -> None:
+def test_together_earns_no_less_than_one_by_one():
     # Of a single moment either may be better: futures are sampled. In sum over moments it is not.
     pairs = [(planned(each, 10**9), planned(each, 0)) for each in bursts(16)]
     alone, together = np.array(pairs).T
@@ -341,13 +332,13 @@ def test_together_earns_no_less_than_one_by_one() -> None:
     assert (together >= alone - 1e-9).mean() > 0.6
 
 
-def test_few_newcomers_on_few_servers_are_decided_on_one_by_one() -> None:
+def test_few_newcomers_on_few_servers_are_decided_on_one_by_one():
     instance = bursts(2)[1]
     assert planned(instance, planner.ONE_BY_ONE) == planned(instance, 10**9)
 
 
 @given(st.integers(0, 2**32 - 1))
-def test_servers_that_cost_the_same_need_no_sorting(seed: int) -> None:
+def test_servers_that_cost_the_same_need_no_sorting(seed):
     rng = np.random.default_rng(seed)
     resources, slots, columns = (int(rng.integers(1, most)) for most in (4, 5, 7))
     capacity = rng.integers(0, 9, (resources, columns)).astype(float)

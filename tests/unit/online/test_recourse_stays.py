@@ -1,7 +1,5 @@
 """No task moves that could stay: every relabelling of equal servers is tried by hand."""
 
-from __future__ import annotations
-
 import itertools
 import random
 from collections.abc import Mapping
@@ -13,15 +11,13 @@ from hypothesis import strategies as st
 
 import oasis
 from oasis.online.recourse import policy as module
-from oasis.scheduling.job import Allocation
-from oasis.scheduling.policy import Plan
 from oasis.scheduling.view import View
 from tests.strategies import BANDWIDTH, fewer
 
 Held = Mapping[int, Mapping[int, int]]  # by job, tasks by machine
 
 
-def cluster_of_equals(seed: int) -> oasis.Instance:
+def cluster_of_equals(seed):
     """Few servers, most of them equal; gangs and elastic jobs that arrive while others run."""
     rng = random.Random(seed)
     sizes = [rng.choice((1.0, 1.0, 2.0, 4.0))] * rng.randint(2, 4) + [3.0] * rng.randint(0, 1)
@@ -50,12 +46,12 @@ def cluster_of_equals(seed: int) -> oasis.Instance:
     return oasis.Instance(16, oasis.Cluster(("gpu", BANDWIDTH), workers, hosts, 1.0), tuple(jobs))
 
 
-def tasks_of(allocation: Allocation) -> dict[int, int]:
+def tasks_of(allocation):
     """Tasks by machine; the two kinds have different ones."""
     return dict((*allocation.workers, *allocation.ps))
 
 
-def kept(before: Held, after: Held, number: Mapping[int, int]) -> int:
+def kept(before, after, number):
     """Tasks that stay if the plan's machines are given these numbers."""
     return sum(
         min(count, before[job].get(number[machine], 0))
@@ -70,7 +66,7 @@ class Watched(oasis.Recourse):
 
     moves = stays = 0
 
-    def decide(self, view: Any) -> Plan:
+    def decide(self, view):
         before = {job.index: tasks_of(view.allocation(job)) for job in view.running()}
         plan = super().decide(view)
         assert isinstance(view, View)
@@ -82,7 +78,7 @@ class Watched(oasis.Recourse):
         self.look(before, after)
         return plan
 
-    def look(self, before: Held, after: Held) -> None:
+    def look(self, before, after):
         machines = self._site.machines
         own = {k: k for k in range(len(machines))}
         stays = kept(before, after, own)
@@ -97,7 +93,7 @@ class Watched(oasis.Recourse):
             assert kept(before, after, number) <= stays, (before, after, number)
         jobs = {live.key: live.job for live in self._planner.plan.live.values()}
 
-        def demand(job: int, machine: int) -> dict[str, float]:
+        def demand(job, machine):
             return jobs[job].worker if "worker" in machines[machine].hosts else jobs[job].ps
 
         for job, tasks in after.items():
@@ -123,12 +119,12 @@ class Watched(oasis.Recourse):
 
 @fewer(2)
 @given(st.integers(0, 10**6), st.sampled_from(("none", "none", "start", "arrival")))
-def test_no_task_moves_that_could_stay(seed: int, commitment: Any) -> None:
+def test_no_task_moves_that_could_stay(seed, commitment):
     instance = cluster_of_equals(seed)
     known: list[tuple[Any, Any]] = []
 
-    def watched(plan: Any, kinds: Any) -> None:
-        def worth() -> Any:
+    def watched(plan, kinds):
+        def worth():
             return plan.standing, {
                 key: (live.schedule.completion, live.schedule.worker_slots)
                 for key, live in plan.live.items()
@@ -148,7 +144,7 @@ def test_no_task_moves_that_could_stay(seed: int, commitment: Any) -> None:
     assert all(before == after for before, after in known)
 
 
-def test_equal_machines_are_told_apart_by_who_is_there() -> None:
+def test_equal_machines_are_told_apart_by_who_is_there():
     """An arrival that is worth more takes the free machine, not the one that is in use."""
     Watched.moves = Watched.stays = 0
     for seed in range(8):

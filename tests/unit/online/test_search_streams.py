@@ -1,7 +1,5 @@
 """Room on degenerate markets, what a stream of jobs leaves behind, machines that are told apart."""
 
-from __future__ import annotations
-
 import tracemalloc
 from dataclasses import replace
 
@@ -16,15 +14,16 @@ from oasis.model.schedule import SERVER
 from oasis.online.best_schedule import found_by
 from oasis.online.ledger import Ledger
 from oasis.online.search import Search, searches
+from tests.builders import nightly
 from tests.oracle import kinds
 from tests.oracle.reference_search import Question
-from tests.strategies import TWISTS, Market, degenerate_markets
+from tests.strategies import TWISTS, degenerate_markets
 
 
 @pytest.mark.parametrize("twist", TWISTS)
-def test_room_counts_workers_with_their_parameter_servers(twist: str) -> None:
+def test_room_counts_workers_with_their_parameter_servers(twist):
     @given(degenerate_markets(twist))
-    def check(market: Market) -> None:
+    def check(market):
         question = Question(**market.arguments)
         most = min(market.job.chunks, question.work)
         fits = [
@@ -39,7 +38,7 @@ def test_room_counts_workers_with_their_parameter_servers(twist: str) -> None:
     check()
 
 
-def tiny_stream(jobs: int) -> tuple[OASiS, list[Job]]:
+def tiny_stream(jobs):
     """Jobs of a few worker-slots on a cluster that they fill."""
     horizon, capacity = 50, {"gpu": 4.0, "cpu": 8.0}
     groups = [tuple(Server(f"{group}{k}", capacity) for k in range(4)) for group in "wp"]
@@ -52,7 +51,7 @@ def tiny_stream(jobs: int) -> tuple[OASiS, list[Job]]:
     return OASiS(cluster, horizon, bounds), made
 
 
-def left_behind(jobs: int) -> int:
+def left_behind(jobs):
     """Bytes that the second half of the jobs adds, apart from decisions and the names of jobs.
 
     What was committed belongs to the decisions: it explains those that were rejections. A job keeps
@@ -78,16 +77,12 @@ def left_behind(jobs: int) -> int:
     return sizes[1] - sizes[0]
 
 
-def test_a_thousand_jobs_leave_nothing_behind() -> None:
-    assert left_behind(1000) < 10_000
+@pytest.mark.parametrize("jobs", [1000, *nightly(10_000)])
+def test_many_jobs_leave_nothing_behind(jobs):
+    assert left_behind(jobs) < 10_000
 
 
-@pytest.mark.nightly
-def test_ten_thousand_jobs_leave_nothing_behind() -> None:
-    assert left_behind(10_000) < 10_000
-
-
-def test_machines_are_told_apart_however_a_ledger_came_about() -> None:
+def test_machines_are_told_apart_however_a_ledger_came_about():
     """Shared columns, opened ones, arrays; rolled on, and with a machine lost."""
     placed = 0
     for seed in range(150):

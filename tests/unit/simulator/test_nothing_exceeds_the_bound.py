@@ -1,7 +1,5 @@
 """No policy earns more on elastic jobs than its LP, and none has a mean time below its bound."""
 
-from __future__ import annotations
-
 from functools import partial
 from random import Random
 

@@ -1,7 +1,5 @@
 """Integer knapsacks against enumeration, also where HiGHS may stop early."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np
@@ -9,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from oasis.model.rounding import CAPACITY_TOLERANCE, FloatArray, IntArray
+from oasis.model.rounding import CAPACITY_TOLERANCE
 from oasis.solvers import knapsack
 from oasis.solvers.budget import Budget
 
@@ -17,7 +15,7 @@ LIMIT = 1.0 + CAPACITY_TOLERANCE
 
 
 @st.composite
-def items(draw: st.DrawFn) -> tuple[FloatArray, FloatArray, IntArray]:
+def items(draw):
     """Values, shares of two or three resources, and most units, of items that are alike."""
     rng = np.random.default_rng(draw(st.integers(0, 10**6)))
     kinds, resources = draw(st.integers(1, 7)), draw(st.integers(2, 3))
@@ -27,11 +25,11 @@ def items(draw: st.DrawFn) -> tuple[FloatArray, FloatArray, IntArray]:
 
 
 @pytest.mark.parametrize(("gap", "nodes"), [(1e-6, 20_000), (0.2, 20_000), (0.0, 1)])
-def test_no_selection_is_worth_more_than_the_bound(gap: float, nodes: int) -> None:
+def test_no_selection_is_worth_more_than_the_bound(gap, nodes):
     early = 0
 
     @given(items())
-    def check(drawn: tuple[FloatArray, FloatArray, IntArray]) -> None:
+    def check(drawn):
         values, shares, upper = drawn
         bound, units = knapsack.knapsack(values, shares, upper, LIMIT, Budget())
         assert (units >= 0).all()
@@ -56,7 +54,7 @@ def test_no_selection_is_worth_more_than_the_bound(gap: float, nodes: int) -> No
 
 @given(st.integers(0, 2**32 - 1))
 @example(32086)  # HiGHS's presolve takes the units of two kinds for the same
-def test_no_selection_is_better_by_a_hair_than_the_bound(seed: int) -> None:
+def test_no_selection_is_better_by_a_hair_than_the_bound(seed):
     rng = np.random.default_rng(seed)
     kinds = int(rng.integers(2, 6))
     shares, upper = rng.uniform(0.2, 0.6, (kinds, 2)), rng.integers(1, 4, kinds)
@@ -71,9 +69,7 @@ def test_no_selection_is_better_by_a_hair_than_the_bound(seed: int) -> None:
 
 
 @given(items(), st.integers(0, 10**6))
-def test_covers_are_kept_and_take_nothing_else(
-    drawn: tuple[FloatArray, FloatArray, IntArray], seed: int
-) -> None:
+def test_covers_are_kept_and_take_nothing_else(drawn, seed):
     values, shares, upper = drawn
     rng = np.random.default_rng(seed)
     covers = [
@@ -86,7 +82,7 @@ def test_covers_are_kept_and_take_nothing_else(
     bound, units = knapsack.knapsack(values, shares, upper, LIMIT, Budget(), covers)
     selections = np.array(list(product(*(range(n + 1) for n in upper.tolist()))))
 
-    def kept(selection: IntArray) -> bool:
+    def kept(selection):
         return all(any(selection[i].sum() < n for i, n in pairs) for pairs in covers)
 
     assert kept(units)
