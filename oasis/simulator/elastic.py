@@ -52,7 +52,7 @@ from oasis.scheduling.job import (
     TrainingCurve,
     Unvalued,
 )
-from oasis.scheduling.site import Machine, Site, demand_on, grid_for
+from oasis.scheduling.site import Machine, Site, grid_for
 from oasis.simulator.costs import TIME, ChangeCosts
 from oasis.simulator.observation import Observation
 from oasis.simulator.speed import (
@@ -172,14 +172,11 @@ class JobEntry(_Job):  # type: ignore[misc]
         (job,) = self.in_forms
         n, ps = job.workers, job.parameter_servers
         span = n if isinstance(n, WorkerRange) else WorkerRange(n, n, n)
-        worker_demand, ps_demand = (
-            site.limited(demand_on(site.grid, each, site.resources), group, group.required(job))
-            for group, each in zip(GROUPS, (job.worker, job.ps or {}), strict=True)
-        )
+        worker, servers = (site.demand(job, group) for group in GROUPS)
         return PolicyJob(
             **{name: getattr(job, name) for name in SEEN},
-            worker=worker_demand,
-            ps=ps_demand,
+            worker=worker,
+            ps=servers,
             min_workers=span.min,
             initial_workers=span.initial,
             max_workers=span.max,
