@@ -222,7 +222,7 @@ class Driver(World, Generic[Spec]):
         everything as it was, and the boundary finds out what causes it.
         """
         assert self.slot is not None
-        saved, given = self._saved(), {index: entry.given for index, entry in self.jobs.items()}
+        saved = self._saved()
         for entry in self.jobs.values() if not self.ahead else ():
             self._expect(entry)
         self.ahead = 1
@@ -231,13 +231,10 @@ class Driver(World, Generic[Spec]):
             self._roll_back(saved)
             return outcome
         room = self.room
-        for index, entry in self.jobs.items():
+        for entry in self.jobs.values():
             is_new = entry.arrived > self.slot and not entry.begun
             if is_new and entry.allocation.workers and room.hold(entry.job, entry.allocation):
                 entry.settle()
-            elif not entry.begun:
-                # Its machines may be lost before it begins there, so its form stays free.
-                entry.given = given.get(index)
         self._keep_policy()
         return outcome
 

@@ -297,11 +297,9 @@ class PolicyJob(WorkerCounts, Summarised, Unchanging):
 
         Of a job of several forms: in any of them; the text is that of the first.
         """
-        each = [form._unmet_alone() for form in self.in_forms]
-        return None if None in each else each[0]
-
-    def _unmet_alone(self) -> str | None:
-        """Return `unmet` of a job of one form."""
+        if self.forms:
+            each = [form.unmet for form in self.forms]
+            return None if None in each else each[0]
         for group in GROUPS:
             demand, count = group.of(self), self.ps_needed(self.max_workers) if group == "ps" else 1
             if count and isinstance(demand, LimitedDemand) and demand.unmet is not None:
