@@ -11,6 +11,7 @@ from importlib.resources import files
 from typing import Any, ClassVar
 
 from oasis.model.cluster import Server
+from oasis.model.document import list_of, real
 from oasis.model.errors import InputError, InstanceError, located_at
 from oasis.model.file_kinds import ELASTIC
 from oasis.model.forms import (
@@ -42,10 +43,8 @@ from oasis.model.utility import UTILITY
 from oasis.model.validation import (
     LARGEST_AMOUNT,
     LARGEST_COUNT,
-    check_list,
     check_unique,
     integer,
-    number,
 )
 from oasis.scheduling.job import (
     PolicyJob,
@@ -90,14 +89,12 @@ class _Curve(Kind):
     """Accepts a `TrainingCurve`, given as a list of [share, value] points."""
 
     def parse(self, data: Any) -> TrainingCurve:
-        points: list[tuple[float, float]] = []
-        for k, point in enumerate(check_list(data, "")):
-            if len(check_list(point, f"[{k}]")) != 2:
-                raise InstanceError(f"[{k}]", "expected [share, value]", point)
-            share, value = (number(part, f"[{k}]", minimum=-math.inf) for part in point)
-            points.append((share, value))
+        points = list_of(list_of(real))(data)
+        for k, point in enumerate(points):
+            if len(point) != 2:
+                raise InstanceError(f"[{k}]", "expected [share, value]", list(point))
         try:
-            return TrainingCurve(tuple(points))
+            return TrainingCurve(tuple((share, value) for share, value in points))
         except InputError as error:
             raise InstanceError("", error.detail) from None
 

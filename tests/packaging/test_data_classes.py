@@ -24,7 +24,6 @@ MUTABLE = {
     "Verdicts",
     "Planning",
     "Fill",
-    "Happened",
     "Known",
     "Ledger",
     "LiveJob",
