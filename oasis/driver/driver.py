@@ -38,7 +38,7 @@ from oasis.model.rounding import TOLERANCE
 from oasis.model.utility import later
 from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
 from oasis.scheduling.placement import Room
-from oasis.scheduling.policy import Plan, Planner, Policy, wants
+from oasis.scheduling.policy import Plan, Planner, Policy
 from oasis.scheduling.site import Site, policy_job
 from oasis.scheduling.view import View
 
@@ -222,7 +222,7 @@ class Driver(World, Generic[Spec]):
         everything as it was, and the boundary finds out what causes it.
         """
         assert self.slot is not None
-        saved, given = self._saved(), {index: entry.given for index, entry in self.jobs.items()}
+        saved = self._saved()
         for entry in self.jobs.values() if not self.ahead else ():
             self._expect(entry)
         self.ahead = 1
@@ -231,13 +231,10 @@ class Driver(World, Generic[Spec]):
             self._roll_back(saved)
             return outcome
         room = self.room
-        for index, entry in self.jobs.items():
+        for entry in self.jobs.values():
             is_new = entry.arrived > self.slot and not entry.begun
             if is_new and entry.allocation.workers and room.hold(entry.job, entry.allocation):
                 entry.settle()
-            elif not entry.begun:
-                # Its machines may be lost before it begins there, so its form stays free.
-                entry.given = given.get(index)
         self._keep_policy()
         return outcome
 
@@ -453,7 +450,7 @@ class Driver(World, Generic[Spec]):
         fixed = spec.initial_workers
         if entry.given is not None:  # whoever draws counts would draw another
             fixed = source.workers_near(entry.given)
-        self._show(entry, source, self.next_index, fixed)
+        self.loop.show(entry, self.as_seen(spec, source, self.next_index, fixed))
         if entry.forms:
             entry.work = entry.job.work
         entry.allocation, entry.kept_until = NOTHING, 0.0
@@ -680,15 +677,9 @@ class Driver(World, Generic[Spec]):
             source = form_begun_in(source.in_forms, entry.form)
         # The policy knew this job as what was left of it, so it is shown that again.
         source = self._what_is_left(source, state["since"], state["left"])
-        self._show(entry, source, state["index"], state["fixed"])
+        self.loop.show(entry, self.as_seen(spec, source, state["index"], state["fixed"]))
         entry.take_over(state)
         return entry
-
-    def _show(self, entry: Entry[Spec], source: Job, index: int, fixed: int | None) -> None:
-        """Set the views of `source` in `entry`: all facts, and those that the policy may know."""
-        job, policy = self.as_seen(entry.spec, source, index, fixed), self.policy
-        told = job if wants(policy, "told_remaining") else job.untold(policy.name)
-        entry.show(job, told, wants(policy, "knows_forms"))
 
     def bring_policy(self, state: Any) -> None:
         """Restore the policy, which has just been reset, from its saved `state`."""

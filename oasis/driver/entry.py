@@ -80,7 +80,7 @@ class Entry(Tracked, Generic[Spec]):
         """Set the allocation from `slot` on; with workers, it stays for `minimum_run` slots."""
         self.allocation, self.kept_until = allocation, 0.0
         if allocation.workers:
-            self.waiting_since, self.given = None, allocation.worker_count
+            self.waiting_since = None
             self.kept_until = float(slot + minimum_run) if minimum_run else 0.0
         elif self.waiting_since is None:
             self.waiting_since = slot

@@ -47,8 +47,7 @@ SNAPSHOT = "oasis-live-scheduler 3"
 ENTRY = frozenset(("event", "arguments", "number", "rounds", "answer"))  # of the journal
 OWN = ("_turn", "_process", "_journal", "_lock")  # of a scheduler, not of its copy
 INTERRUPTED = "a call was interrupted; reopen the journal"
-FORKED = "the journal belongs to the process that this was forked off from; close it here"
-TAKEN_OVER = "another scheduler of this process has opened the journal"
+TAKEN_OVER = "the journal belongs to another scheduler, or to the process that this is a fork of"
 FAILED = "the policy failed in a call; reopen the journal, or make another scheduler"
 KNOWN: dict[str, type[Recourse] | type[RollingOASiS]] = {
     kind.name: kind for kind in (Recourse, RollingOASiS)
@@ -299,10 +298,7 @@ class LiveScheduler(Service):
 
     def revise(self, job_id: str, remaining_work: int) -> Change:
         """Set the work that a live job has left to `remaining_work` worker-slots."""
-        with self._in_turn():
-            job_id = self._find(job_id).job.id
-            work = integer(remaining_work, "remaining_work", minimum=1)
-            return self._call(events.Revise({job_id: work}), Change)
+        return self._call(events.Revise({job_id: remaining_work}), Change)
 
     def revise_all(self, remaining_work: Mapping[str, int]) -> Change:
         """Correct the work left of several live jobs at once, by id; recourse plans once for all.
@@ -395,9 +391,6 @@ class LiveScheduler(Service):
     @contextmanager
     def _in_turn(self) -> Iterator[None]:
         """Hold the lock for one call; `OasisError` if the scheduler can make no calls any more."""
-        # First of all: in a process forked off, a turn that another thread had never ends.
-        if self._lock is not None and self._lock.process != os.getpid():
-            raise OasisError(FORKED)
         with self._own_turn():
             if self._has_failed:
                 raise OasisError(FAILED)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -39,15 +39,6 @@ Live = Entry[Submission]
 Answer = Decision | Progress | Change
 
 
-@dataclass(slots=True)
-class Happened:
-    """Jobs that one event completed, made the policy give up, or whose promise it broke."""
-
-    completed: list[Completion] = field(default_factory=list)
-    gone: list[str] = field(default_factory=list)  # given up
-    broken: list[str] = field(default_factory=list)  # jobs whose promise was
-
-
 class Service:
     """Base of `LiveScheduler`: takes in events; jobs do their work exactly as planned."""
 
@@ -61,7 +52,6 @@ class Service:
         self.totals, self.last_change, self.calls = Totals(), Change(), 0
         # Whether the policy failed at the last event: what was taken in is then not taken back.
         self._has_failed = False
-        self._happened = Happened()
         self._rounds: list[int] = []  # of the search in each decision of the last event
         self._given: list[int] = []
         self._servers = {name: k for k, name in enumerate((*cluster.worker_ids, *cluster.ps_ids))}
@@ -128,7 +118,9 @@ class Service:
     def _take_in(self, event: events.Event, rounds: Sequence[int] = ()) -> Answer:
         """Carry out an event and return the answer; wrong arguments raise and change nothing."""
         # Its decisions search for exactly so many `rounds` each; by default as time allows.
-        self._happened = happened = Happened()
+        self._completed: list[Completion] = []
+        self._gone: list[str] = []  # jobs that were given up
+        self._broken: list[str] = []  # jobs whose promise was
         self._rounds, self._given = [], list(rounds)
         # Taken before the event, and again after it: the difference is what it did to others.
         before = self._planned()
@@ -137,15 +129,14 @@ class Service:
             before,
             self._planned(),
             own,
-            completed=happened.completed,
-            gone=happened.gone,
-            broken=happened.broken,
+            completed=self._completed,
+            gone=self._gone,
+            broken=self._broken,
         )
         self.calls += 1
         if isinstance(event, events.Advance):  # what completed leaves the plan without a loss
-            gone = tuple(happened.gone)
-            self.last_change = Change(given_up=gone)
-            return Progress(self.now, tuple(happened.completed), gone)
+            self.last_change = Change(given_up=tuple(self._gone))
+            return Progress(self.now, tuple(self._completed), tuple(self._gone))
         return self.last_change if decision is None else decision
 
     def _carry_out(self, event: events.Event) -> tuple[Decision | None, str | None]:
@@ -275,24 +266,22 @@ class Service:
         # interrupts it, the books are half changed.
         self._has_failed = True
         planner.rounds_given = self._given.pop(0) if self._given else None
-        with naming_own_line(self.policy, "decide", slot):
-            decided = driver.step(slot, facts, ask=ask)
+        decided = driver.step(slot, facts, ask=ask)
         self._rounds.append(planner.rounds_done)
         planner.rounds_given = None
         self._has_failed = False
-        happened = self._happened
         for uid in decided.completed:
             entry = decided.entries[uid]
             utility = float(entry.spec.job.utility(ends[uid] - entry.arrived))
-            happened.completed.append(Completion(entry.job.id, ends[uid], utility))
+            self._completed.append(Completion(entry.job.id, ends[uid], utility))
             self._count(completed=1, utility=utility, worker_slots_done=int(entry.done))
         for uid in decided.given_up:
             entry = decided.entries[uid]
-            happened.gone.append(entry.job.id)
+            self._gone.append(entry.job.id)
             done = int(entry.done)
             self._count(given_up=1, worker_slots_done=done, worker_slots_wasted=done)
             self._count(given_up_after_start=entry.done > 0)
         entries = decided.entries | driver.by_uid
-        happened.broken += [entries[uid].job.id for uid in decided.late]
+        self._broken += [entries[uid].job.id for uid in decided.late]
         self._count(broken_promises=len(decided.late), cut_short=planner.cut_short - cut)
         return decided

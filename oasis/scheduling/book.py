@@ -124,11 +124,7 @@ class JobBook:
         # Before the arrivals, so that those meet the jobs that are really there.
         for job in view.finished:
             self.strike(job)
-        accepted = []
-        for job in view.arrived:
-            if self.enter(job, plan):
-                accepted.append(job)
-        return accepted
+        return [job for job in view.arrived if self.enter(job, plan)]
 
     def enter(self, job: PolicyJob, plan: Plan) -> bool:
         """Accept `job`, or reject it in `plan` if it can never run; return whether accepted."""

@@ -244,7 +244,7 @@ def test_the_prices_of_a_server_that_comes_back_are_those_of_what_is_on_it() -> 
         (
             "revise",
             {"job_id": "b", "remaining_work": 0},
-            "remaining_work: expected an integer >= 1",
+            "remaining_work.b: expected an integer >= 1",
         ),
         ("lose", {"server": "nowhere"}, "server: expected the id of a server, got 'nowhere'"),
         ("lose", {"server": "w#0"}, "server: expected a server that is not lost, got 'w#0'"),
