@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from experiments.cli import exit_codes as codes
 from experiments.cli.streams import naming_output, open_streams, print_version
-from oasis.model import starting
+from oasis import starting
 from oasis.model.errors import OasisError
 from oasis.model.extras import EXTRAS, install_line
 

@@ -15,7 +15,7 @@ import zstandard
 
 import oasis
 from oasis.model import file_kinds as content
-from oasis.model.file_kinds import decompressed, read_content, refuse_binary
+from oasis.model.file_kinds import decompressed, read_content
 
 TEXT = b"id,submitted,duration,gpus\n" + b"a,1,2,3\n" * 50
 COMPRESS: dict[str, Callable[[bytes], bytes]] = {
@@ -59,9 +59,10 @@ def test_zstd_without_its_package_says_what_to_install(monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("data", [b"PAR1,a\n", b"BZhang,1\n", TEXT, b"", b"\xe9\n"])
-def test_text_that_begins_like_them_is_text(data: bytes) -> None:
+def test_text_that_begins_like_them_is_text(data: bytes, tmp_path: Path) -> None:
     assert decompressed(data) == data
-    refuse_binary(data)
+    (tmp_path / "file").write_bytes(data)
+    assert read_content(tmp_path / "file") == data
 
 
 @pytest.mark.parametrize(
@@ -73,9 +74,12 @@ def test_text_that_begins_like_them_is_text(data: bytes) -> None:
         (b"ab\n" + b"\1\2\0" * 90, "61 62 0a 01"),
     ],
 )
-def test_binary_data_is_refused_by_its_first_bytes(data: bytes, begins: str) -> None:
+def test_binary_data_is_refused_by_its_first_bytes(
+    data: bytes, begins: str, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_bytes(data)
     with pytest.raises(oasis.InstanceError) as caught:
-        refuse_binary(data)
+        read_content(tmp_path / "file")
     expected = f"expected UTF-8 text, got binary data, which begins with {begins}"
     assert str(caught.value) == expected
 

@@ -60,7 +60,7 @@ def test_a_row_of_a_schedule_has_three_integers(rows: list[list[int]]) -> None:
 
 
 def test_without_pandas_a_frame_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(extras, "_is_installed", lambda package: package != "pandas")
+    monkeypatch.setattr(extras, "find_spec", lambda package: None)
     with pytest.raises(ModuleNotFoundError, match=r"needs pandas: pip install .*\[sweep\]"):
         frame([], {})
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from oasis.model import starting
+from oasis import starting
 
 
 @pytest.mark.parametrize(
