@@ -14,18 +14,13 @@ import pytest
 
 import oasis
 from experiments.cli.commands import whatif
-from experiments.evaluation import whatif as frames
-from experiments.evaluation.whatif import Scenario
 from experiments.evaluation.whatif_result import WhatIf, answer
 from experiments.plotting.whatif import loads_figure, over_time_figure
 from experiments.report.sections import whatif_section
 from experiments.sweep import Cell, CellResult
-from experiments.sweep import whatif as cells
 from experiments.sweep.executors import Here
 from oasis.model.errors import InputError
-from oasis.simulator import PlainJob
 from tests.builders import exit_code
-from tests.whatif_jobs import jobs_frame
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -322,19 +317,6 @@ def test_elastic_jobs_are_sent_to_replay(run: Run) -> None:
     assert code == 2
     assert "got what looks like a workload of elastic jobs" in err
     assert "or a workload of elastic jobs, got" not in err
-
-
-def test_the_time_it_will_take_grows_with_the_queue(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    """A job takes 1 s, and 1 s more for each that waits: 3 at once make 3 + 3 s, else 3."""
-    monkeypatch.setattr(frames, "seconds_a_job", lambda *_: (1.0, 1.0))
-    monkeypatch.setattr(whatif, "LONG", 0.0)
-    for gap, text in ((0.0, "about 10\N{NO-BREAK SPACE}s"), (60.0, "about 0\N{NO-BREAK SPACE}s")):
-        jobs = jobs_frame([PlainJob(f"j{k}", gap * k, 60.0, 8) for k in range(3)])
-        whatif.say_how_long([cells.cell_of(Scenario(jobs, (8,)), "fifo", {})], 1)
-        err = capfd.readouterr().err
-        assert f"1 runs, {text} on 1 core: an estimate" in err
 
 
 def test_pictures_and_section_of_a_result_of_one_policy(run: Run, trace: Path) -> None:
