@@ -22,7 +22,7 @@ def machine_list(text: str) -> tuple[int, ...]:
     parts = [COUNTED.fullmatch(part.strip()) for part in text.split(",")]
     if all(parts):
         return _listed([(int(part[1]), int(part[2])) for part in parts if part])
-    if not Path(text).exists() and text != "-":
+    if not text or (not Path(text).exists() and text != "-"):  # the empty path is this folder
         raise InputError("", "expected such as 16x8, or a file with a column gpus", text)
     with located_at(source=text):
         return _listed(_counts(text))

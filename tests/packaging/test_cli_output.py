@@ -260,7 +260,7 @@ def test_a_sweep_prints_its_means_and_keeps_its_cells(
     assert status == 2
     assert out.startswith("Mean over the seeds")
     assert err.splitlines() == [
-        "could not write out.parquet: 1 cells run, 0 recorded before",
+        "could not write out.parquet: 1 cell run, 0 recorded before",
         "oasis: out.parquet: No space left on device",
     ]
     assert not (folder / "out.parquet").exists()

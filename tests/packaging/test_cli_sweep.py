@@ -102,7 +102,7 @@ def test_failed_cells_end_with_4_and_are_run_again_when_asked(call, grid: Path) 
     }
     code, _, err = call(grid, "--retry-failed")
     assert code == 0
-    assert f"1 cells run, {CELLS - 1} recorded before" in err
+    assert f"1 cell run, {CELLS - 1} recorded before" in err
 
 
 @pytest.mark.parametrize(
