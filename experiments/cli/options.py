@@ -444,7 +444,7 @@ def choose_options(
             chosen[name][option], spelled[name][option] = value, SHARED[option]
     for name, own in chosen.items():
         try:
-            whole = entry_of(name).resolved(own)
+            whole = entry_of(name).resolve(own, named=False)
         except InputError as error:
             error.rename(spelled[name])
             raise

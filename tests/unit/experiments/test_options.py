@@ -124,5 +124,5 @@ def test_an_error_names_the_policy_and_the_option() -> None:
         entry_of("las").resolve({"line": "loose"})
     assert (caught.value.field, caught.value.got) == ("las.line", "'loose'")
     with pytest.raises(InputError) as caught:
-        entry_of("las").resolved({"line": "loose"})
+        entry_of("las").resolve({"line": "loose"}, named=False)
     assert caught.value.field == "line"
