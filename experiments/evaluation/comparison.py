@@ -156,14 +156,9 @@ def until_interrupted(
 Figure = Callable[[Outcome], Any]
 
 
-def _mean(part: str) -> Figure:
-    """Return the figure "mean over all jobs of `part`", a time of each job, such as its waiting."""
-    return lambda outcome: math.fsum(map(attrgetter(part), outcome.jobs)) / len(outcome.jobs)
-
-
-def _total(part: str) -> Figure:
-    """Return the figure "sum over all jobs of `part`", a count of each job, such as restarts."""
-    return lambda outcome: sum(map(attrgetter(part), outcome.jobs))
+def _of_jobs(part: str, fold: Callable[[list[Any]], Any]) -> Figure:
+    """Return the figure that `fold` makes of `part` of all jobs, such as their waiting times."""
+    return lambda outcome: fold(list(map(attrgetter(part), outcome.jobs)))
 
 
 # What each figure is, whatever it is compared on; times are in slots on an instance, and in seconds
@@ -174,8 +169,11 @@ OF_THE_OUTCOME = (
 )
 FIGURES: Mapping[str, Figure] = {
     **{name: attrgetter(name) for name in OF_THE_OUTCOME},
-    **{f"mean_{part}": _mean(part) for part in ("waiting", "running", "overhead", "stalled")},
-    **{name: _total(name) for name in ("restarts", "resizes", "migrations")},
+    **{
+        f"mean_{part}": _of_jobs(part, lambda times: math.fsum(times) / len(times))
+        for part in ("waiting", "running", "overhead", "stalled")
+    },
+    **{name: _of_jobs(name, sum) for name in ("restarts", "resizes", "migrations")},
     "finished": lambda outcome: len(outcome.completions),
     "rejected": lambda outcome: sum(job.refusal is not None for job in outcome.jobs),
     "p95_completion": lambda outcome: outcome.completion_quantile(0.95),

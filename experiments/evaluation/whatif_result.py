@@ -251,7 +251,6 @@ def next_count(goal: Goal, least: int, most: int, tried: Mapping[int, float | No
 
 BOUND, MOST = "lower bound", "upper bound"
 AS_IT_IS = "as it is"  # the setting that was asked about
-CALLED = {RECORDED: "in reality"}
 TOLD = "+"  # behind the name of a policy that is told how long jobs take
 MOST_OWNERS = 12  # in a table
 BETTER = 0.005  # a mean that differs by less than this share is taken to be the same
@@ -281,7 +280,8 @@ def more(seconds: float) -> str:
 
 def called(name: str, row: Row | None = None) -> str:
     """Text for a policy or the recorded run; a mark is added if the policy knows durations."""
-    return CALLED.get(name, name) + (TOLD if row is not None and row["told"] else "")
+    mark = TOLD if row is not None and row["told"] else ""
+    return ("in reality" if name == RECORDED else name) + mark
 
 
 def jobs_text(result: WhatIf) -> str:
