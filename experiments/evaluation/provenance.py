@@ -47,22 +47,13 @@ def file_reference(file: Path) -> dict[str, str | None]:
     return {"file": str(file), "sha256": digest}
 
 
-def _of_instance(data: Mapping[str, Any], name: str) -> str | None:
-    """Return `file` or `sha256` of a result's reference to its instance; None if absent."""
+def named_instance(data: Mapping[str, Any]) -> tuple[Path | None, str | None]:
+    """Return file and digest of the instance that a result names; None for what it lacks."""
     reference = entry(data, "instance", mapping) if "instance" in data else {}
+    known = {"file": None, "sha256": None, **reference}
     with located_at("instance"):
-        return entry({name: None, **reference}, name, optional(text))
-
-
-def named_file(data: Mapping[str, Any]) -> Path | None:
-    """Return the instance file that a result names; None if it names none."""
-    file = _of_instance(data, "file")
-    return None if file is None else Path(file)
-
-
-def digest_of(data: Mapping[str, Any]) -> str | None:
-    """Return the digest of the result's instance; None if it has none."""
-    return _of_instance(data, "sha256")
+        file, sha256 = (entry(known, name, optional(text)) for name in ("file", "sha256"))
+    return None if file is None else Path(file), sha256
 
 
 def stated_digest(data: Mapping[str, Any]) -> str:
@@ -96,7 +87,7 @@ class Recipe:
         known = {"policy_files": None, "command": None, **mapping(document)}
         return cls(
             sha256=stated_digest(document),
-            file=named_file(document),
+            file=named_instance(document)[0],
             policy=entry(known, "policy", text),
             parameters=entry(known, "parameters", mapping),
             version=entry(known, "version", text),
@@ -164,10 +155,9 @@ def differences(
 
 def instance_of(data: Mapping[str, Any], instances: Mapping[str, Instance]) -> Instance | None:
     """Find a result's instance in `instances` (by digest) or in its file; None without either."""
-    digest = digest_of(data)
+    file, digest = named_instance(data)
     if digest is not None and digest in instances:
         return instances[digest]
-    file = named_file(data)
     if file is None or not file.is_file():
         return None
     instance = read(file)

@@ -143,7 +143,11 @@ def _unfinished(run: Run) -> Facts:
 def ratio_facts(who: str, result: CompetitiveRatio, jobs: int) -> Facts:
     """Lines of ``oasis ratio`` on the ratio of the policy named `who`, for `jobs` jobs."""
     run, offline, latency = result.run, result.offline, result.run.latency
-    meaning = f"{number(result.offline_upper_bound)}, and {who} earned nothing"
+    low, high = number(result.offline_objective), number(result.offline_upper_bound)
+    optimum = (
+        f"{low} (proven)" if result.proven else f"{low} to {high} (gap {percent(offline.gap)})"
+    )
+    meaning = f"{high}, and {who} earned nothing"
     if result.upper is not None:
         meaning = f"{number(result.upper)} times what {who} earned"
     facts = [
@@ -151,7 +155,7 @@ def ratio_facts(who: str, result: CompetitiveRatio, jobs: int) -> Facts:
         ("which means", f"no schedule earns more than {meaning}"),
         (who, f"{number(result.online_utility)}, admitted {run.admitted} of {jobs} jobs"),
         *(_unfinished(run) if result.is_complete else ()),
-        ("offline optimum", _optimum(result)),
+        ("offline optimum", optimum),
         ("proof", proof_of(offline.bound_by)),
         ("best schedule by", offline.objective_by or "-"),
         ("upper bound by", offline.bound_by or "-"),
@@ -205,12 +209,6 @@ def _ratio(who: str, result: CompetitiveRatio) -> str:
         return f"{number(result.ratio)} (proven)"
     interval = f"{number(result.lower)} and {number(result.upper)}"
     return f"between {interval} (not proven: {result.offline.status})"
-
-
-def _optimum(result: CompetitiveRatio) -> str:
-    low, high = map(number, (result.offline_objective, result.offline_upper_bound))
-    gap = percent(result.offline.gap)
-    return f"{low} (proven)" if result.proven else f"{low} to {high} (gap {gap})"
 
 
 def quote_facts(decision: Decision, arrival: int | None = None) -> Facts:
