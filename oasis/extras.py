@@ -24,17 +24,13 @@ EXTRAS = {
 def require(what: str, *packages: str) -> None:
     """Raise an error that names the extra to install unless `packages` are there, for `what`."""
     for package in packages:
-        extra = EXTRAS[package]
-        if not _is_installed(package):
-            message = f"{what} needs {package}: {install_line(extra)}"
+        try:
+            found = find_spec(package)
+        except ModuleNotFoundError:  # a finder that refuses it
+            found = None
+        if found is None:
+            message = f"{what} needs {package}: {install_line(EXTRAS[package])}"
             raise ModuleNotFoundError(message, name=package)
-
-
-def _is_installed(package: str) -> bool:
-    try:
-        return find_spec(package) is not None
-    except ModuleNotFoundError:  # a finder that refuses it
-        return False
 
 
 def install_line(extra: str) -> str:

@@ -437,12 +437,14 @@ def choose_options(
         if value is not None and not takers:
             expected = f"expected one of {', '.join(having(option))} among the policies"
             raise InputError(SHARED[option], f"{expected}, got {', '.join(names)}")
-        for name in takers:
-            if option not in chosen[name]:  # --set names one policy, and goes before
-                chosen[name][option], spelled[name][option] = value, SHARED[option]
+        free = [name for name in takers if option not in chosen[name]]  # --set goes before
+        if takers and not free:
+            raise InputError(SHARED[option], f"expected no {SET} {takers[0]}.{option} beside it")
+        for name in free:
+            chosen[name][option], spelled[name][option] = value, SHARED[option]
     for name, own in chosen.items():
         try:
-            whole = entry_of(name).resolved(own)
+            whole = entry_of(name).resolve(own, named=False)
         except InputError as error:
             error.rename(spelled[name])
             raise

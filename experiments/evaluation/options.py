@@ -169,20 +169,11 @@ def options_of(source: Callable[..., Any], *, without: tuple[str, ...] = ()) -> 
 
 def _sentences(document: str) -> dict[str, str]:
     """Return the texts of the numpydoc section ``Parameters`` by name of the parameter."""
-    _, _, section = document.partition("Parameters\n----------\n")
-    sentences: dict[str, str] = {}
-    names: list[str] = []
-    for line in section.splitlines():
-        if re.fullmatch(r"-+", line):  # the next section has begun, with the line before
-            for name in names:
-                sentences.pop(name, None)
-            break
-        if heading := re.fullmatch(r"(\w[\w, ]*?)(?: : .*)?", line):
-            names = heading[1].split(", ")
-        elif line.strip():
-            for name in names:
-                sentences[name] = f"{sentences.get(name, '')} {line.strip()}".strip()
-    return {name: text.removesuffix(".") for name, text in sentences.items()}
+    section = document.partition("Parameters\n----------\n")[2]
+    section = re.split(r"\n.*\n-+\n", f"\n{section}\n")[0]  # up to the next section
+    found = re.findall(r"(?<=\n)(\w[\w, ]*?)(?: : .*)?\n((?: .*\n|\n)*)", section)
+    texts = {name: " ".join(text.split()) for names, text in found for name in names.split(", ")}
+    return {name: text.removesuffix(".") for name, text in texts.items() if text}
 
 
 def _is_known(kind: Any) -> bool:

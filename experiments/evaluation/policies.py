@@ -34,6 +34,7 @@ from experiments.evaluation.provenance import file_reference
 from oasis.model.choices import choice, did_you_mean
 from oasis.model.errors import InputError, PolicyError, located_at
 from oasis.model.validation import integer, number
+from oasis.online.own_prices import refuse_beside
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
 from oasis.online.recourse import RecourseParams
 from oasis.online.recourse.learned import learned_from
@@ -259,8 +260,7 @@ class OasisOptions:
         if self.prices is not None:
             with located_at("prices"):
                 import_prices(self.prices)
-            if (self.bounds, self.scale, self.normalize) != (None, 1.0, True):
-                raise InputError("prices", "expected no bounds, scale or raw units beside it")
+            refuse_beside((self.bounds, self.scale, self.normalize, self.trust))
         number(self.scale, "scale", above=True)
         fraction = self.min_utility_fraction
         if not 0 <= fraction < 1:
@@ -294,14 +294,13 @@ class PolicyEntry:
         text = "" if text == getdoc(BasePolicy) else text
         return " ".join(text.partition("\n\n")[0].split()) or "not documented"
 
-    def resolve(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Values of all options as plain data: those in `options`, defaults for the rest."""
-        with located_at(self.name):
-            return self.resolved(options)
-
-    def resolved(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Do the same as `resolve`; errors name the option, but not the policy."""
-        return {name: _plain(value) for name, value in self._values(options).items()}
+    def resolve(self, options: Mapping[str, Any], *, named: bool = True) -> dict[str, Any]:
+        """Values of all options as plain data, defaults too; errors name the policy if `named`."""
+        with located_at(self.name if named else ""):
+            values = self._values(options)
+        # JSON has no infinite number, but an option reads its text.
+        plain = {name: str(v) if is_not_finite(v) else v for name, v in values.items()}
+        return {name: list(v) if isinstance(v, tuple) else v for name, v in plain.items()}
 
     def make(
         self, instance: oasis.Instance | None = None, options: Mapping[str, Any] | None = None
@@ -344,13 +343,6 @@ class PolicyEntry:
                 integer(value, name)
         self.check(**values)
         return values
-
-
-def _plain(value: Any) -> Any:
-    """Convert an option's value to plain data for JSON, which the option can read again."""
-    if is_not_finite(value):
-        return str(value)
-    return list(value) if isinstance(value, tuple) else value
 
 
 def _oasis(instance: oasis.Instance, prices: str | None = None, **options: Any) -> oasis.OASiS:

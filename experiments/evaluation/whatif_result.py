@@ -251,7 +251,6 @@ def next_count(goal: Goal, least: int, most: int, tried: Mapping[int, float | No
 
 BOUND, MOST = "lower bound", "upper bound"
 AS_IT_IS = "as it is"  # the setting that was asked about
-CALLED = {RECORDED: "in reality"}
 TOLD = "+"  # behind the name of a policy that is told how long jobs take
 MOST_OWNERS = 12  # in a table
 BETTER = 0.005  # a mean that differs by less than this share is taken to be the same
@@ -281,7 +280,8 @@ def more(seconds: float) -> str:
 
 def called(name: str, row: Row | None = None) -> str:
     """Text for a policy or the recorded run; a mark is added if the policy knows durations."""
-    return CALLED.get(name, name) + (TOLD if row is not None and row["told"] else "")
+    mark = TOLD if row is not None and row["told"] else ""
+    return ("in reality" if name == RECORDED else name) + mark
 
 
 def jobs_text(result: WhatIf) -> str:
@@ -480,9 +480,22 @@ def answer(result: WhatIf) -> Cells:
     setting, reference, best = result.first, result.reference, result.best()
     if best is None or reference is None:
         return ("No policy finished every job, so none is best.",)
-    mean = setting.policies[best]["completion"]["mean"]
-    sentences = [_absurd(setting), _best(result, best, reference), _gain(setting, best, mean)]
-    sentences += [_parts(result, best), _earned(setting), _grows(result)]
+    sentences = [_absurd(setting), _best(result, best, reference)]
+    if setting.bound:
+        mean = setting.policies[best]["completion"]["mean"]
+        gain, least = 1 - setting.bound / mean, duration_text(setting.bound)
+        has = (
+            f"; {best} has {duration_text(mean)}, so at most {percent(gain)} of it could be gained."
+        )
+        reaches = f", which {best} reaches." if gain < 0.001 else has
+        says = f"No scheduler can bring the mean below {least} on these GPUs"
+        sentences.append(says + reaches)
+    sentences += [_parts(result, best), _earned(setting)]
+    beyond = [one for one in by_load(result) if (one.offered or 0.0) > 1.0]
+    if beyond:
+        where = ", ".join(setting_text(result.first, one) for one in beyond)
+        says = f"If jobs go on coming like this, {GROWS} under every scheduler ({where})"
+        sentences.append(f"{says}: they want more GPU-hours than there are.")
     return tuple(filter(None, sentences))
 
 
@@ -537,18 +550,6 @@ def _best(result: WhatIf, best: str, reference: str) -> str:
     )
 
 
-def _gain(setting: Setting, best: str, mean: float) -> str:
-    """A sentence on how far the best policy is from the bound; empty without a bound."""
-    if not setting.bound:
-        return ""
-    gain = 1 - setting.bound / mean
-    least = f"No scheduler can bring the mean below {duration_text(setting.bound)} on these GPUs"
-    if gain < 0.001:
-        return f"{least}, which {best} reaches."
-    has = f"{best} has {duration_text(mean)}"
-    return f"{least}; {has}, so at most {percent(gain)} of it could be gained."
-
-
 def _earned(setting: Setting) -> str:
     """A sentence on which policy earns most and how much; empty if no utilities are known."""
     most = setting.utility_bound
@@ -594,14 +595,6 @@ def _parts(result: WhatIf, best: str) -> str:
     return f"{text[:1].upper()}{text[1:]}." if text else ""
 
 
-def _grows(result: WhatIf) -> str:
-    """A sentence on the settings in which the queue grows for ever; empty if there are none."""
-    beyond = [one for one in by_load(result) if (one.offered or 0.0) > 1.0]
-    where = ", ".join(setting_text(result.first, one) for one in beyond)
-    says = f"If jobs go on coming like this, {GROWS} under every scheduler ({where}): they want"
-    return f"{says} more GPU-hours than there are." if beyond else ""
-
-
 def notes(result: WhatIf) -> list[str]:
     """Sentences below the tables that explain marks, words, assumptions and what is left out."""
     rows, about, best = result.first.policies, result.about, result.best()
@@ -644,19 +637,14 @@ def notes(result: WhatIf) -> list[str]:
         f"{BOUND.capitalize()}: no schedule of these jobs on so many GPUs, however clairvoyant and "
         "with free preemption, has a smaller mean.": True,
         f"{beyond:,} more owners: --csv or --json has them.": beyond > 0,
-        _tried(about.get("goal")): "goal" in about,
     }
+    if "goal" in about:
+        goal = about["goal"]
+        tried = {name: [n for n, _ in one["tried"]] for name, one in goal["policies"].items()}
+        each = "; ".join(f"{name} {', '.join(map(str, some))}" for name, some in tried.items())
+        sentences[
+            f"Fewest machines: by bisection from {goal['least']:,} to {goal['most']:,}; further "
+            "ones are like the last. A policy may do worse with more machines, so that only what "
+            f"was tried is known: {each}."
+        ] = True
     return [text for text, holds in sentences.items() if holds]
-
-
-def _tried(goal: Mapping[str, Any] | None) -> str:
-    """A note on which numbers of machines were tried for the goal; empty without a goal."""
-    if goal is None:
-        return ""
-    tried = {name: [n for n, _ in one["tried"]] for name, one in goal["policies"].items()}
-    each = "; ".join(f"{name} {', '.join(map(str, some))}" for name, some in tried.items())
-    return (
-        f"Fewest machines: by bisection from {goal['least']:,} to {goal['most']:,}; further ones "
-        "are like the last. A policy may do worse with more machines, so that only what was tried "
-        f"is known: {each}."
-    )

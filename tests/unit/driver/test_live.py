@@ -407,12 +407,12 @@ def test_an_early_end_is_now_if_it_runs_now_and_otherwise_the_slot_before() -> N
     core._take_in(Submit(replace(job("a", 0, 2, 8.0), utility=Constant(8.0))))
     now = deepcopy(core)
     now._take_in(FinishEarly("a"))
-    assert now._happened.completed == [Completion("a", 0, 8.0)]
+    assert now._completed == [Completion("a", 0, 8.0)]
     for event in (Advance(1), LoseServer("w#0"), LoseServer("w#1")):
         core._take_in(event)
     assert core._planned()["a"][0] is None
     core._take_in(FinishEarly("a"))
-    assert core._happened.completed == [Completion("a", 0, 8.0)]
+    assert core._completed == [Completion("a", 0, 8.0)]
 
 
 def test_a_promise_that_can_be_kept_elsewhere_is_kept() -> None:

@@ -133,6 +133,8 @@ def test_a_job_waits_for_the_next_slot_and_its_end_is_its_own(name):
     _, outcome = run(document(job("a", arrival=130.0, work=250.0)), name)
     (only,) = outcome.jobs
     assert (only.start, only.end) == (200.0, 450.0)
+    assert (only.waiting, only.running, outcome.mean_completion) == (70.0, 250.0, 320.0)
+    assert outcome.use["gpu"] == pytest.approx(300.0 * 1 / (370.0 * 4))  # to the end of a slot
 
 
 @pytest.mark.parametrize("name", ["oasis", "recourse"])

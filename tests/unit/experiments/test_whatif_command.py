@@ -13,13 +13,10 @@ import pytest
 
 import oasis
 from experiments.cli.commands import whatif
-from experiments.evaluation import whatif as frames
-from experiments.evaluation.whatif import Scenario
 from experiments.evaluation.whatif_result import WhatIf, answer
 from experiments.plotting.whatif import loads_figure, over_time_figure
 from experiments.report.sections import whatif_section
 from experiments.sweep import Cell, CellResult
-from experiments.sweep import whatif as cells
 from experiments.sweep.executors import Here
 from oasis.model.errors import InputError
 from oasis.simulator import PlainJob

@@ -24,10 +24,8 @@ from experiments.evaluation.whatif import (
     figures,
     is_recorded,
     policy_figures,
-    queue_ahead,
     recorded_figures,
     run,
-    seconds_a_job,
     smallest_machines,
 )
 from experiments.evaluation.whatif_result import RECORDED, SIZES, Goal, Setting, WhatIf, next_count
@@ -299,21 +297,3 @@ def test_a_search_ends_at_the_fewest_and_one_fewer_was_tried(
         assert fewest in tried
         assert fewest == least or fewest - 1 in tried
     assert len(tried) <= 8
-
-
-def test_the_queue_ahead_is_that_of_a_loop() -> None:
-    jobs = jobs_frame(drawn(80, recorded=False))
-    scenario = Scenario(jobs, (8, 8), load=2.0)
-    free, ends, waits = 0.0, [], 0
-    for job in scenario.jobs.itertuples():
-        waits += sum(end > job.submitted for end in ends)
-        free = max(free, job.submitted) + job.gpus * job.duration / 16
-        ends.append(free)
-    assert queue_ahead(scenario) == waits > 100
-
-
-def test_short_runs_measure_the_pace_of_a_policy() -> None:
-    scenario = Scenario(jobs_frame(drawn(100)), (16,))
-    alone, beside = seconds_a_job(scenario, FIFO)
-    assert alone > 0
-    assert beside >= 0

@@ -108,7 +108,7 @@ def test_schedules_of_a_document_have_rows_of_three_and_each_job_has_one() -> No
 
 
 def test_without_pandas_a_frame_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(extras, "_is_installed", lambda package: package != "pandas")
+    monkeypatch.setattr(extras, "find_spec", lambda package: None)
     with pytest.raises(ModuleNotFoundError, match=r"needs pandas: pip install .*\[sweep\]"):
         frame([], {})
 
