@@ -14,6 +14,7 @@ from typing import NoReturn
 from experiments.cli import exit_codes as codes
 from experiments.cli.streams import naming_output, open_streams, print_version
 from oasis import starting
+from oasis.extras import EXTRAS, install_line
 from oasis.model.errors import OasisError
 
 SELDOM = 200_000  # new objects from one look to the next; Python's own 700 suit small programs

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from itertools import product
 
 import pytest
 from hypothesis import given
@@ -15,7 +14,6 @@ from experiments.figures.specon import (
     CHOICES,
     CROWDING,
     DEFAULT,
-    READING_CHOICES,
     SPECON,
     gains,
     measure,
@@ -36,7 +34,7 @@ from experiments.figures.specon_draws import (
     scaled,
 )
 from oasis.simulator import replay
-from tests.packaging.figure_rows import data, row
+from tests.packaging.figure_rows import data
 
 
 def rows_of(figure):

@@ -19,9 +19,7 @@ from experiments.report.sections import whatif_section
 from experiments.sweep import Cell, CellResult
 from experiments.sweep.executors import Here
 from oasis.model.errors import InputError
-from oasis.simulator import PlainJob
 from tests.unit.experiments.conftest import Call
-from tests.whatif_jobs import jobs_frame
 
 pytestmark = pytest.mark.usefixtures("trace")
 
@@ -226,19 +224,6 @@ def test_a_policy_that_fails_is_named_and_costs_no_other(call: Call) -> None:
     assert (code, "fifo" in out) == (4, True)
     assert "failed: " in err
     assert "KeyError" in err
-
-
-def test_the_time_it_will_take_grows_with_the_queue(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    """A job takes 1 s, and 1 s more for each that waits: 3 at once make 3 + 3 s, else 3."""
-    monkeypatch.setattr(frames, "seconds_a_job", lambda *_: (1.0, 1.0))
-    monkeypatch.setattr(whatif, "LONG", 0.0)
-    for gap, text in ((0.0, "about 10\N{NO-BREAK SPACE}s"), (60.0, "about 0\N{NO-BREAK SPACE}s")):
-        jobs = jobs_frame([PlainJob(f"j{k}", gap * k, 60.0, 8) for k in range(3)])
-        whatif.say_how_long([cells.cell_of(Scenario(jobs, (8,)), "fifo", {})], 1)
-        err = capfd.readouterr().err
-        assert f"1 runs, {text} on 1 core: an estimate" in err
 
 
 def test_pictures_and_section_of_a_result_of_one_policy(call: Call) -> None:

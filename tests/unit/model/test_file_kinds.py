@@ -16,7 +16,7 @@ import zstandard
 import oasis
 from oasis.model import file_kinds
 from oasis.model.examples import example_text
-from oasis.model.file_kinds import decompressed, kind_of, read_content, refuse_binary
+from oasis.model.file_kinds import decompressed, kind_of, read_content
 from oasis.model.instance_file import parse_json
 from tests.builders import rows
 
@@ -73,18 +73,22 @@ def test_zstd_without_its_package_says_what_to_install(monkeypatch: pytest.Monke
         decompressed(zstandard.compress(TEXT))
 
 
-def test_binary_data_is_refused_by_its_first_bytes_and_text_that_begins_like_it_is_text() -> None:
+def test_binary_data_is_refused_by_its_first_bytes_and_text_that_begins_like_it_is_text(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "file"
     for data in (b"PAR1,a\n", b"BZhang,1\n", TEXT, b"", b"\xe9\n"):
-        assert decompressed(data) == data
-        refuse_binary(data)
+        path.write_bytes(data)
+        assert read_content(path) == data
     for data, begins in (
         (bytes(range(256)) * 40, "00 01 02 03"),
         (b"PK\x03\x04\x14\0\0\0", "50 4b 03 04"),
         ("id,gpus\n".encode("utf-16"), "ff fe 69 00"),
         (b"ab\n" + b"\1\2\0" * 90, "61 62 0a 01"),
     ):
+        path.write_bytes(data)
         with pytest.raises(oasis.InstanceError) as caught:
-            refuse_binary(data)
+            read_content(path)
         expected = f"expected UTF-8 text, got binary data, which begins with {begins}"
         assert str(caught.value) == expected
 
