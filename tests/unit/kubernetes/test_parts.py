@@ -31,8 +31,8 @@ from experiments.cli.commands.kubernetes.running import _show
 from oasis.kubernetes import names
 from oasis.kubernetes.acting import Delete
 from oasis.kubernetes.api.connection import ApiError, parsed_error
-from oasis.kubernetes.api.resources import NODES, OASIS_JOBS, PODS, Objects, ResourceKind
-from oasis.kubernetes.api.trimming import trimmed_node, trimmed_pod, without_fields
+from oasis.kubernetes.api.resources import PODS, Objects
+from oasis.kubernetes.api.trimming import trimmed_node, trimmed_pod
 from oasis.kubernetes.api.watching import ObjectStore
 from oasis.kubernetes.cluster import pods as p
 from oasis.kubernetes.cluster.nodes import (
@@ -400,23 +400,6 @@ def test_of_a_node_everything_is_kept_that_is_read() -> None:
     ready = {**whole, "spec": {}}
     assert is_usable(trimmed_node(ready)) is is_usable(ready) is True
     assert "images" not in kept["status"]
-
-
-def test_each_kind_knows_what_is_kept_of_it_and_lists_it_so() -> None:
-    assert (PODS.kept, NODES.kept, OASIS_JOBS.kept) == (trimmed_pod, trimmed_node, without_fields)
-    assert ResourceKind("/api/v1", "others").kept is without_fields
-    found = without_fields(pod(gated=True))
-    managers = [{"manager": "kubelet"}, {"manager": names.FIELD_MANAGER}]
-    assert found["metadata"].pop("managedFields") == managers
-    whole = pod(gated=True)
-    del whole["metadata"]["managedFields"]
-    assert found == whole
-    connection = FakeConnection()
-    page = {"items": [pod(gated=True)], "metadata": {"resourceVersion": "9"}}
-    connection.objects["/api/v1/pods"] = page
-    objects = Objects(connection)  # type: ignore[arg-type]
-    assert objects.list_all(PODS) == ([pod(gated=True)], "9")
-    assert objects.list_all(PODS, kept=PODS.kept) == ([trimmed_pod(pod(gated=True))], "9")
 
 
 @pytest.fixture
