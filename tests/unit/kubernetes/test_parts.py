@@ -7,6 +7,7 @@ import io
 import json
 import logging
 import os
+import queue
 import random
 import re
 import socket
@@ -46,7 +47,7 @@ from oasis.kubernetes.cluster.nodes import (
 from oasis.kubernetes.cluster.pods import Report, claimed, reported
 from oasis.kubernetes.control import controller as loop
 from oasis.kubernetes.control.checkpoint import PART, Checkpoint
-from oasis.kubernetes.control.controller import Controller
+from oasis.kubernetes.control.controller import SETTLE, Controller
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.settings import ControllerSettings, JsonFormatter
 from oasis.kubernetes.objects.existing import EXISTING
@@ -186,6 +187,20 @@ def test_a_write_that_cannot_be_made_is_the_error_of_its_job_alone() -> None:
     clerk.close()
     assert isinstance(failures["odd"], KeyError)
     assert failures.keys() == {"odd"}
+
+
+def test_the_wait_is_that_of_a_turn_or_ends_at_the_boundary(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr(time, "sleep", slept.append)
+    for busy, until in ((0.25, 160.0), (0.25, 100.125), (0.25, 99.0), (0.0, 160.0)):
+        news: queue.Queue[int] = queue.Queue()
+        news.put(1)
+        news.put(2)
+        one: Any = SimpleNamespace(_news=news, _now=lambda: 100.0, _busy=busy)
+        assert Controller._gather(one, until) == [1, 2]
+    assert slept == [0.25, 0.125, SETTLE, SETTLE]
 
 
 def test_a_line_of_json_has_what_was_given_an_error_and_nothing_else() -> None:
