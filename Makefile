@@ -56,7 +56,7 @@ kubernetes-kueue: kubernetes-build $(VENV)/test.stamp ## twelve jobs on a real K
 
 kubernetes-train: kubernetes-build $(VENV)/$(if $(NIGHTLY),frameworks,test).stamp ## real trainings on it, as root; NIGHTLY=1 adds JAX, PyTorch, TensorFlow
 	$(BIN)/python -m pytest --kubernetes -v tests/kubernetes/test_training.py \
-	  $(if $(NIGHTLY),--nightly tests/kubernetes/test_training_ends.py tests/kubernetes/test_real_frameworks.py)
+	  $(if $(NIGHTLY),--nightly tests/kubernetes/test_real_frameworks.py)
 
 kubernetes-figures: kubernetes-build $(VENV)/test.stamp ## the paper's experiment on a real control plane: Figs. 8 and 9; SEEDS=
 	$(BIN)/python -m tests.kubernetes.paper $(if $(SEEDS),--seeds $(SEEDS))

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from baselines.counts import Placing
 from baselines.fair_shares import Fairness, Portions
+from oasis.extras import require
 from oasis.model import rounding
 from oasis.model.errors import InputError
-from oasis.model.extras import require
 from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.rounding import TOLERANCE, FloatArray
 from oasis.scheduling import Allocation, BasePolicy, JobBook, Plan, PolicyJob, Room, Site, View

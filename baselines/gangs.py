@@ -38,6 +38,8 @@ class GangQueue:
     # Jobs of one size need the same room, so whether any of them fits is tried with one. While jobs
     # are only launched, room shrinks, so that a size that did not fit is not tried again.
 
+    REMADE = ("_counts", "_rank")  # a saved state has no function in it
+
     def __init__(
         self,
         counts: Callable[[PolicyJob], tuple[int, int]],
@@ -248,6 +250,8 @@ class GangController(BasePolicy):
     names no number; a request that the empty cluster cannot hold shrinks until it can; a job that
     lost a machine waits again at its old place in the queue.
     """
+
+    REMADE = ("_make_rule",)
 
     def __init__(self, rule: Callable[[], Placement]) -> None:
         self._make_rule = rule

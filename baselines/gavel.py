@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from baselines.counts import FixedCountPolicy
 from baselines.preemptive import PreemptiveCapacity
 from baselines.time_shares import Kinds, Program, Way
+from oasis.extras import require
 from oasis.model import rounding
 from oasis.model.errors import InputError
-from oasis.model.extras import require
 from oasis.model.rounding import TOLERANCE
 from oasis.scheduling import NEVER_FITS, NOTHING, Plan, PolicyJob, Site, View
 from oasis.scheduling.book import Counts

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from baselines.fair_shares import Pools, Shares
+from oasis.extras import require
 from oasis.model import rounding
 from oasis.model.errors import InputError
-from oasis.model.extras import require
 from oasis.model.rounding import TOLERANCE, ULPS
 from oasis.scheduling import (
     NOTHING,

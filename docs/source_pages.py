@@ -46,6 +46,8 @@ def _defined_as(module: str, parts: list[str]) -> str:
             found = found.__func__
         if isinstance(found, property):
             found = found.fget
+    if "<locals>" in getattr(found, "__qualname__", ""):  # a strategy, which Hypothesis has made
+        return f"{found.__module__}.{parts[-1]}"
     found = inspect.unwrap(found) if callable(found) else found
     if not hasattr(found, "__qualname__"):
         return ".".join([module, *parts])

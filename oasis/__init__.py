@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from oasis.model import starting
+from oasis import starting
 
 starting.guard_command()  # before numpy is loaded
 

@@ -1,6 +1,6 @@
 """The offline problem (1)-(13): exact optima and certified intervals to judge OASiS by."""
 
-from oasis.model.extras import require
+from oasis.extras import require
 
 require("solving offline", "pulp", "highspy")
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import re
+import tomllib
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +18,20 @@ from oasis.scheduling import PolicyJob
 from oasis.simulator import Workload, elastic_from_dict
 from oasis.simulator.elastic import FORMAT, VERSION
 
+
+def nightly(*values: Any) -> list[Any]:
+    """Values of a parameter that are only for the long searches."""
+    return [pytest.param(value, marks=pytest.mark.nightly) for value in values]
+
+
+def seeds(day: int, nights: range) -> list[Any]:
+    """So many seeds one by one, and blocks from each of `nights` to the next for the night."""
+    blocks = (range(first, first + nights.step) for first in nights)
+    return [*([seed] for seed in range(day)), *nightly(*blocks)]
+
+
 GPU = ((0, 1),)  # the demand of a task that takes one unit of the first resource
+GONE = object()
 
 
 def job(
@@ -118,3 +135,38 @@ def exit_code(*words: object) -> int:
         main([str(word) for word in words])
     assert isinstance(ended.value.code, int)
     return ended.value.code
+
+
+def rows(test: str, name: str) -> dict[str, Any]:
+    """Rows by what they show, of the file `name` beside the file of a test."""
+    return tomllib.loads(Path(test).with_name(name).read_text(encoding="utf-8"))
+
+
+def changed(data: Any, field: str, value: Any) -> Any:
+    """A copy of plain data in which one field, as errors name it, is `value` or gone."""
+    made = inner = copy.deepcopy(data)
+    *outer, last = (int(key) if key.isdigit() else key for key in re.findall(r"\w+", field))
+    for key in outer:
+        inner = inner[key]
+    if value is GONE:
+        del inner[last]
+    else:
+        inner[last] = value
+    return made
+
+
+def malformed(test: str, name: str) -> list[tuple[str, Any, str, bool]]:
+    """Lines of ``field | value in JSON, or GONE | the error``, and whether a schema can say it."""
+    found = []
+    for line in Path(test).with_name(name).read_text(encoding="utf-8").splitlines():
+        field, value, message, *more = line.split(" | ")
+        found.append((field, GONE if value == "GONE" else json.loads(value), message, not more))
+    return found
+
+
+def policies(*, of_baselines: bool = False) -> list[str]:
+    """Names of all policies, or of those that need no instance; a new one is there by itself."""
+    from baselines import ALL
+    from experiments.evaluation.policies import POLICIES
+
+    return list(ALL if of_baselines else POLICIES)

@@ -295,7 +295,7 @@ class _Plain(_StateReader):
         return ["named", name]
 
     def made(self, *parts: Any) -> Any:
-        return list(parts) if isinstance(parts[-1], dict) else parts  # a tuple may be a key
+        return list(parts) if len(parts) == 2 else parts  # a tuple may be a key
 
     def filled(self, made: Any, state: Any) -> None:
         made.append(state)

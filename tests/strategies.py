@@ -1,10 +1,4 @@
-"""The Hypothesis strategies of the test suite: small instances, nasty on purpose.
-
-Amounts come from short lists rather than from all floats, so that what breaks schedulers happens
-all the time: ties, demands and capacities of zero, servers filled to the last unit, quotients
-that are whole numbers but for the last bit, b = B, jobs without parameter servers, sigmoids that
-underflow, jobs that cannot finish or do not fit.
-"""
+"""The Hypothesis strategies of the test suite, beside those of `oasis.testing`."""
 
 from __future__ import annotations
 
@@ -22,26 +16,35 @@ from oasis import (
     Cluster,
     Constant,
     Deadline,
-    Form,
     Instance,
     Job,
     OASiS,
     Piecewise,
     Server,
     Sigmoid,
-    Speeds,
     Utility,
 )
-from oasis.model.forms import Requirement
-from oasis.model.groups import GROUPS
-from oasis.simulator import PolicyJob, Workload
+from oasis.testing.strategies import (  # noqa: F401 (tests have all strategies from here)
+    BANDWIDTH,
+    RESOURCES,
+    all_instances,
+    clusters,
+    constants,
+    crowded_instances,
+    horizons,
+    instances,
+    instances_of_kinds,
+    jobs,
+    of,
+    of_kinds,
+    servers,
+    sigmoids,
+    small_instances,
+    utilities,
+)
 
 FloatArray = npt.NDArray[np.float64]
 
-BANDWIDTH = "bandwidth_gbps"
-RESOURCES = ("gpu", "cpu", BANDWIDTH)
-
-VALUES = (1.0, 3.7, 10.0, 100.0)
 PRICES = (0.0, 0.25, 1.0, 1.0, 2.0, 10.0)
 SHARES = (0.0, 0.0, 0.0, 0.25, 0.5, 0.7, 1.0)
 
@@ -54,274 +57,6 @@ def fewer(factor: int) -> settings:
 def more(factor: int) -> settings:
     """Settings for a test whose examples are `factor` times cheaper than most."""
     return settings(max_examples=settings().max_examples * factor)
-
-
-def of(*options: Any) -> st.SearchStrategy[Any]:
-    """One of `options`; Hypothesis shrinks towards the first."""
-    return st.sampled_from(options)
-
-
-# -- utilities -------------------------------------------------------------------------------------
-
-
-def sigmoids(values: tuple[float, ...] = VALUES) -> st.SearchStrategy[Sigmoid]:
-    """From insensitive to so critical that every late completion underflows (decay 800)."""
-    decays = (0.0, 0.01, 0.5, 4.0, 6.0, 800.0)
-    return st.builds(Sigmoid, of(*values), of(*decays), of(0.0, 1.0, 2.5, 15.0))
-
-
-def constants(values: tuple[float, ...] = VALUES) -> st.SearchStrategy[Constant]:
-    return st.builds(Constant, of(*values))
-
-
-def deadlines(values: tuple[float, ...] = VALUES) -> st.SearchStrategy[Deadline]:
-    return st.builds(Deadline, of(*values), of(0.0, 1.0, 1.5, 3.0))
-
-
-@st.composite
-def piecewise(draw: st.DrawFn, values: tuple[float, ...] = VALUES) -> Piecewise:
-    count = draw(st.integers(1, 3))
-    steps = draw(st.lists(of(0.5, 1.0, 2.0), min_size=count, max_size=count))
-    shares = draw(st.lists(of(1.0, 0.6, 0.01, 0.0), min_size=count, max_size=count))
-    heights = draw(of(*values)) * np.cumprod(shares)
-    delays = np.cumsum(steps) - steps[0]
-    return Piecewise(tuple(delays.tolist()), tuple(heights.tolist()))
-
-
-def utilities(values: tuple[float, ...] = VALUES) -> st.SearchStrategy[Utility]:
-    """Every kind of utility with its largest value among `values`."""
-    kinds = (constants, sigmoids, deadlines, piecewise)
-    return st.one_of(*(kind(values) for kind in kinds))
-
-
-# -- jobs, clusters, instances ---------------------------------------------------------------------
-
-
-def horizons(most: int) -> st.SearchStrategy[int]:
-    """1 to `most` slots, longer ones more often."""
-    return of(*sorted([*range(1, most + 1), *range(1 + most // 2, most + 1), most, most]))
-
-
-@st.composite
-def jobs(
-    draw: st.DrawFn,
-    horizon: int,
-    name: str = "j",
-    *,
-    most_work: int = 12,
-    utility: st.SearchStrategy[Utility] | None = None,
-) -> Job:
-    """A job of at most about `most_work` worker-slots, if a slot lasts at least a second."""
-    chunks = draw(st.integers(1, min(3, most_work)))
-    epochs, minibatches = draw(of((1, 1), (2, 1), (1, 2)))
-    bandwidth = draw(of(0.0, 0.1, 1.0, 1.3))
-    gradient = draw(of(0.0, 1.0, 10.0)) if bandwidth else 0.0
-    times = (1.0, 0.1, 0.1, 1 / 3, 0.5, 1.5)
-    tau = draw(of(*((*times, 0.0) if gradient else times)))
-    transfer = 2 * gradient * 8e-3 / bandwidth if bandwidth else 0.0
-    while epochs * chunks * minibatches * (tau + transfer) > most_work and chunks > 1:
-        chunks -= 1
-    while epochs * chunks * minibatches * (tau + transfer) > most_work and tau > 0.1:
-        tau /= 2
-    worker = {
-        "gpu": draw(of(0.0, 0.5, 1.0)),
-        "cpu": draw(of(1.0, 0.0, 0.1, 1.3)),
-        BANDWIDTH: bandwidth,
-    }
-    spare = draw(of(0.0, 1.0)) if bandwidth == 0 else 0.0
-    ps = {
-        "gpu": draw(of(0.0, 0.0, 0.0, 1.0)),
-        "cpu": draw(of(1.0, 0.0, 0.1, 1.1)),
-        BANDWIDTH: spare + bandwidth * draw(of(1.0, 1.5, 3.0, 1 / 0.3)),
-    }
-    return Job(
-        id=name,
-        arrival=draw(of(0, *range(horizon))),
-        epochs=epochs,
-        chunks=chunks,
-        minibatches=minibatches,
-        minibatch_time=tau,
-        gradient_mb=gradient,
-        worker={key: value for key, value in worker.items() if value or draw(st.booleans())},
-        ps=ps,
-        utility=draw(utilities() if utility is None else utility),
-    )
-
-
-@st.composite
-def servers(draw: st.DrawFn, prefix: str, most: int = 2) -> tuple[Server, ...]:
-    """One to `most` machines, some of them identical, some without a resource."""
-    machines = []
-    while sum(server.count for server in machines) < most and (not machines or draw(st.booleans())):
-        roomy = draw(st.booleans())
-        capacity = {
-            "gpu": draw(of(2.0, 3.0) if roomy else of(1.0, 2.0, 0.0)),
-            "cpu": draw(of(4.0, 5.0) if roomy else of(1.0, 2.5, 0.3, 0.0)),
-            BANDWIDTH: draw(of(5.0, 6.5) if roomy else of(1.0, 2.1, 0.0)),
-        }
-        left = most - sum(server.count for server in machines)
-        count = draw(st.integers(1, left))
-        machines.append(Server(f"{prefix}{len(machines)}", capacity, count))
-    return tuple(machines)
-
-
-def clusters(most: int = 2) -> st.SearchStrategy[Cluster]:
-    return st.builds(
-        Cluster,
-        st.just(RESOURCES),
-        servers("w", most),
-        servers("p", most),
-        of(1.0, 20.0),
-    )
-
-
-@st.composite
-def instances(
-    draw: st.DrawFn,
-    *,
-    most_jobs: int = 4,
-    most_slots: int = 5,
-    most_work: int = 12,
-    cluster: st.SearchStrategy[Cluster] | None = None,
-    utility: st.SearchStrategy[Utility] | None = None,
-) -> Instance:
-    """A few jobs of every kind on a few servers of every kind; many cannot run at all."""
-    horizon = draw(horizons(most_slots))
-    made = draw(clusters() if cluster is None else cluster)
-    count = draw(st.integers(1, most_jobs))
-    drawn = [
-        draw(jobs(horizon, f"j{i}", most_work=most_work, utility=utility)) for i in range(count)
-    ]
-    return Instance(horizon, made, tuple(drawn))
-
-
-@st.composite
-def rivals(draw: st.DrawFn, horizon: int, name: str) -> Job:
-    """A short job that fits an empty server many times over and is worth anything."""
-    bandwidth = draw(of(0.0, 1.0))
-    values = (1.0, 3.7, 10.0, 100.0, 10000.0)
-    patient = st.builds(Sigmoid, of(*values), of(0.01, 0.5, 4.0), of(1.0, 15.0))
-    return Job(
-        id=name,
-        arrival=draw(of(0, 0, *range(horizon))),
-        epochs=1,
-        chunks=draw(st.integers(1, 3)),
-        minibatches=1,
-        minibatch_time=draw(of(1.0, 0.5, 1 / 3)),
-        gradient_mb=0.0,
-        worker={"gpu": draw(of(0.0, 0.5, 1.0)), "cpu": draw(of(1.0, 0.7)), BANDWIDTH: bandwidth},
-        ps={"cpu": draw(of(1.0, 0.5)), BANDWIDTH: bandwidth * draw(of(1.0, 3.0))},
-        utility=draw(st.one_of(constants(values), patient, utilities(values))),
-    )
-
-
-@st.composite
-def crowded_instances(
-    draw: st.DrawFn, most_jobs: int = 6, most_slots: int = 3, most_servers: int = 2
-) -> Instance:
-    """More rivals than fit a few small servers of each group: prices decide."""
-    horizon = draw(horizons(most_slots))
-    machines = []
-    for prefix in "wp":
-        capacity = {"gpu": 3.0, "cpu": draw(of(3.0, 2.0, 5.0)), BANDWIDTH: draw(of(3.0, 6.0))}
-        machines.append((Server(f"{prefix}0", capacity, draw(of(1, *range(1, most_servers + 1)))),))
-    cluster = Cluster(RESOURCES, *machines, 1.0)
-    count = draw(st.integers(min(3, most_jobs), most_jobs))
-    drawn = [draw(rivals(horizon, f"j{i}")) for i in range(count)]
-    return Instance(horizon, cluster, tuple(drawn))
-
-
-def all_instances(most_servers: int = 2) -> st.SearchStrategy[Instance]:
-    """Nasty ones and crowded ones."""
-    return st.one_of(
-        instances(cluster=clusters(most_servers)), crowded_instances(most_servers=most_servers)
-    )
-
-
-def small_instances() -> st.SearchStrategy[Instance]:
-    """Small enough for the brute force over all jobs."""
-    return st.one_of(
-        instances(most_jobs=3, most_slots=3, most_work=3),
-        crowded_instances(most_jobs=5, most_slots=3),
-        crowded_instances(most_jobs=5, most_slots=3),
-    )
-
-
-# -- machines of several kinds, jobs in several forms ----------------------------------------------
-
-LABELS = ({"gpu": "a"}, {"gpu": "a"}, {"gpu": "b"}, {"gpu": "b", "zone": "z"}, {})
-EITHER = {"gpu": ["a", "b"]}
-REQUIRES = ({}, {}, EITHER, EITHER, {"gpu": ["a"]}, {"gpu": ["b"]}, {"zone": ["z"]}, {"gpu": ["c"]})
-
-
-@st.composite
-def forms(draw: st.DrawFn, job: Job) -> Job:
-    """The job with requirements and, mostly, in several forms; some that no machine admits."""
-    required = {"requires": draw(of({}, EITHER)), "ps_requires": draw(of({}, {}, {"gpu": ["a"]}))}
-    kind = draw(of("forms", "forms", "speeds", "one"))
-    if kind == "one":
-        return replace(job, **required | {"requires": draw(of(*REQUIRES))})
-    if kind == "speeds":
-        values = {value: draw(of(1.0, 2.0, 0.5)) for value in "ab"}
-        return replace(job, speeds=Speeds("gpu", values), ps_requires=required["ps_requires"])
-    made = []
-    for _ in range(draw(st.integers(1, 3))):
-        chunks = draw(of(None, 1, 2, 3))
-        gpus = draw(of(None, 0.5, 1.0, 2.0))
-        made.append(
-            Form(
-                worker=None if gpus is None else {**job.worker, "gpu": gpus},
-                chunks=chunks,
-                minibatch_time=draw(of(None, None, 0.5, 1.0)),
-                min_workers=None if chunks is None else draw(st.integers(1, chunks)),
-                requires=draw(of(None, *REQUIRES)),
-                ps_requires=draw(of(None, None, {"gpu": ["a", "b"]})),
-            )
-        )
-    return replace(job, forms=tuple(made), **required)
-
-
-@st.composite
-def instances_of_kinds(
-    draw: st.DrawFn, given: st.SearchStrategy[Instance] | None = None
-) -> Instance:
-    """An instance, its machines with labels, its jobs with requirements and in several forms."""
-    made = draw(small_instances() if given is None else given)
-    worker, ps = (
-        tuple(replace(server, labels=draw(of(*LABELS))) for server in group.servers(made.cluster))
-        for group in GROUPS
-    )
-    cluster = replace(made.cluster, worker_servers=worker, ps_servers=ps)
-    return replace(made, cluster=cluster, jobs=tuple(draw(forms(job)) for job in made.jobs))
-
-
-@st.composite
-def of_kinds(draw: st.DrawFn, work: Workload) -> Workload:
-    """A workload of any policy, its machines with labels, some of its jobs in several forms."""
-    site = replace(
-        work.site,
-        machines=tuple(
-            replace(machine, labels=draw(of(*LABELS))) for machine in work.site.machines
-        ),
-    )
-    made = []
-    for job in work.jobs:
-        ways = []
-        for _ in range(draw(of(1, 1, 2, 3))):
-            demands = {
-                group.value: site.limited(group.of(job), group, Requirement(draw(of(*REQUIRES))))
-                for group in GROUPS
-            }
-            ways.append(replace(job, work=job.work * draw(of(1.0, 2.0)), **demands))
-        several = {"forms": tuple(ways), "may_switch": draw(st.booleans())} if ways[1:] else {}
-        made.append(replace(ways[0], **several))
-    return Workload.of(site, made)
-
-
-def with_work(job: PolicyJob, change: Callable[[float], float], **changes: Any) -> PolicyJob:
-    """The job with other work, in each of its forms."""
-    ways = tuple(replace(form, work=change(form.work), **changes) for form in job.forms)
-    return replace(job, work=change(job.work), forms=ways, **changes)
 
 
 # -- one job in a market ---------------------------------------------------------------------------
@@ -448,11 +183,11 @@ def rugged_market(seed: int) -> Market:
     machines, prices, used = [], [], []
     for prefix, scale in (("w", 1.0), ("p", float(rng.choice([0.3, 2.0, 6.0])))):
         capacities = rng.integers(1, rng.choice([4, 10]), rng.integers(1, 4)).astype(float)
-        servers = (
+        entries = (
             Server(f"{prefix}{k}", {"cpu": float(size), BANDWIDTH: 100.0})
             for k, size in enumerate(capacities)
         )
-        machines.append(tuple(servers))
+        machines.append(tuple(entries))
         shape = len(lengths), len(capacities), 2
         drawn = rng.choice([0.25, 0.5, 1.0, 2.0], shape)
         if rng.random() < 0.5:
@@ -513,3 +248,78 @@ class Maker:
 
     def __call__(self, instance: Instance) -> OASiS:
         return OASiS.from_instance(instance, **self.options)
+
+
+# -- gangs, and markets at the edge of what there can be -------------------------------------------
+
+
+def gangs(draw: st.DrawFn, job: Job) -> Job:
+    """The job with a minimum of workers that it can have."""
+    return replace(job, min_workers=draw(st.integers(1, job.chunks)))
+
+
+@st.composite
+def gang_markets(draw: st.DrawFn, **options: Any) -> Market:
+    """The job works with a minimum of workers, which may do more than is left, or with none."""
+    market = draw(generous_markets(**options))
+    return replace(market, job=gangs(draw, market.job))
+
+
+def _bandwidths(draw: st.DrawFn, job: Job, worker: float, ps: float) -> Job:
+    demands = {"worker": {**job.worker, BANDWIDTH: worker}, "ps": {**job.ps, BANDWIDTH: ps}}
+    return replace(job, gradient_mb=0.0, minibatch_time=draw(of(0.5, 1.0, 1 / 3)), **demands)
+
+
+@st.composite
+def degenerate_markets(draw: st.DrawFn, twist: str) -> Market:
+    """A market of which one thing is as extreme as it can be."""
+    market = draw(generous_markets(most_slots=8, most_work=20, most_servers=4))
+    job, price = market.job, (market.worker_prices, market.ps_prices)
+    used = market.worker_used, market.ps_used
+    if twist == "no demand":
+        nothing = dict.fromkeys(job.worker, 0.0)
+        job = replace(job, worker=nothing, ps=nothing, gradient_mb=0.0, minibatch_time=0.5)
+    elif twist == "b = B":
+        job = _bandwidths(draw, job, *draw(of((1.0, 1.0), (0.1, 0.1))))
+    elif twist == "b close to 0":
+        job = _bandwidths(draw, job, *draw(of((1e-12, 1.0), (1e-9, 1.0), (1e-30, 1e-30))))
+    elif twist == "underflowed prices":
+        price = tuple(draw(of(5e-324, 1e-310, 1e-300)) * np.ceil(each) for each in price)
+    elif twist == "tied prices":
+        price, used = tuple(map(np.ones_like, price)), tuple(map(np.zeros_like, used))
+    elif twist == "full servers":
+        capacities = market.cluster.worker_capacity, market.cluster.ps_capacity
+        shares = (draw(levels(each.shape, (1.0, 1.0, 1.0, 0.5))) for each in used)
+        used = tuple(each * capacity for each, capacity in zip(shares, capacities, strict=True))
+    elif twist == "one slot left":
+        job = replace(job, arrival=market.horizon - 1)
+    return Market(job, market.cluster, market.horizon, *price, *used)
+
+
+TWISTS = (
+    *("no demand", "b = B", "b close to 0", "underflowed prices", "tied prices"),
+    *("full servers", "one slot left"),
+)
+
+
+# -- jobs and clusters without parameter servers ---------------------------------------------------
+
+
+def all_reduced(job: Job, *, keep_demand: bool) -> Job:
+    """The job with workers that exchange gradients without parameter servers."""
+    worker = {name: amount for name, amount in job.worker.items() if name != BANDWIDTH}
+    time = job.minibatch_time or 0.5
+    ps = job.ps if keep_demand else {}
+    return replace(job, worker=worker, ps=ps, gradient_mb=0.0, minibatch_time=time)
+
+
+def without_servers(instance: Instance, *, keep_demand: bool = False) -> Instance:
+    """The instance with jobs and a cluster without parameter servers."""
+    jobs = tuple(all_reduced(job, keep_demand=keep_demand) for job in instance.jobs)
+    return replace(instance, jobs=jobs, cluster=replace(instance.cluster, ps_servers=()))
+
+
+@st.composite
+def bare(draw: st.DrawFn, made: st.SearchStrategy[Instance]) -> Instance:
+    """Instances without parameter servers; the jobs of some say what one would demand."""
+    return without_servers(draw(made), keep_demand=draw(st.booleans()))

@@ -13,9 +13,9 @@ from typing import NoReturn
 
 from experiments.cli import exit_codes as codes
 from experiments.cli.streams import naming_output, open_streams, print_version
-from oasis.model import starting
+from oasis import starting
+from oasis.extras import EXTRAS, install_line
 from oasis.model.errors import OasisError
-from oasis.model.extras import EXTRAS, install_line
 
 SELDOM = 200_000  # new objects from one look to the next; Python's own 700 suit small programs
 

@@ -23,7 +23,6 @@ from experiments.evaluation.options import (
     options_of,
     read_seconds,
     read_share,
-    without_none,
 )
 from experiments.evaluation.policies import (
     INSTALLED,
@@ -60,7 +59,6 @@ class Flags:
 
     def parameter(self, option: Option) -> inspect.Parameter:
         """Return the parameter from which typer makes the flag of an option."""
-        kind = without_none(option.kind)
         name, text, default = flag(option.name), option.help, option.default
         if option.denial:
             name, _, text = option.denial.partition(": ")
@@ -71,7 +69,7 @@ class Flags:
         if option.is_row:
             more |= read_by(option.parse, "NUMBER,...")
             default = ",".join(f"{part:g}" for part in default)
-        if kind is not bool and default not in (None, ""):
+        if option.plain is not bool and default not in (None, ""):
             text += f" [default: {default}]"
         return inspect.Parameter(
             option.name,
@@ -439,12 +437,14 @@ def choose_options(
         if value is not None and not takers:
             expected = f"expected one of {', '.join(having(option))} among the policies"
             raise InputError(SHARED[option], f"{expected}, got {', '.join(names)}")
-        for name in takers:
-            if option not in chosen[name]:  # --set names one policy, and goes before
-                chosen[name][option], spelled[name][option] = value, SHARED[option]
+        free = [name for name in takers if option not in chosen[name]]  # --set goes before
+        if takers and not free:
+            raise InputError(SHARED[option], f"expected no {SET} {takers[0]}.{option} beside it")
+        for name in free:
+            chosen[name][option], spelled[name][option] = value, SHARED[option]
     for name, own in chosen.items():
         try:
-            whole = entry_of(name).resolved(own)
+            whole = entry_of(name).resolve(own, named=False)
         except InputError as error:
             error.rename(spelled[name])
             raise

@@ -15,10 +15,10 @@ from experiments.evaluation.policies import POLICIES, entry_of
 from oasis.model.document import Reader, count, entry, list_of, mapping, object_of, real, text
 from oasis.model.errors import InputError, InstanceError, describe, located_at
 from oasis.model.files import frame
-from oasis.model.instance import Instance, Job, expect_instance
-from oasis.model.schedule import Schedule
+from oasis.model.instance import Instance, expect_instance
 from oasis.model.summary import Facts, Summarised
-from oasis.scheduling.policy_check import parameters_of, report_of
+from oasis.scheduling.policy import left_out
+from oasis.scheduling.policy_check import report_of
 from oasis.simulator import Outcome, Policy, Workload, replay
 from oasis.simulator.outcome import figure_reader
 from oasis.simulator.result import Run, read_latency
@@ -156,14 +156,9 @@ def until_interrupted(
 Figure = Callable[[Outcome], Any]
 
 
-def _mean(part: str) -> Figure:
-    """Return the figure "mean over all jobs of `part`", a time of each job, such as its waiting."""
-    return lambda outcome: math.fsum(map(attrgetter(part), outcome.jobs)) / len(outcome.jobs)
-
-
-def _total(part: str) -> Figure:
-    """Return the figure "sum over all jobs of `part`", a count of each job, such as restarts."""
-    return lambda outcome: sum(map(attrgetter(part), outcome.jobs))
+def _of_jobs(part: str, fold: Callable[[list[Any]], Any]) -> Figure:
+    """Return the figure that `fold` makes of `part` of all jobs, such as their waiting times."""
+    return lambda outcome: fold(list(map(attrgetter(part), outcome.jobs)))
 
 
 # What each figure is, whatever it is compared on; times are in slots on an instance, and in seconds
@@ -174,8 +169,11 @@ OF_THE_OUTCOME = (
 )
 FIGURES: Mapping[str, Figure] = {
     **{name: attrgetter(name) for name in OF_THE_OUTCOME},
-    **{f"mean_{part}": _mean(part) for part in ("waiting", "running", "overhead", "stalled")},
-    **{name: _total(name) for name in ("restarts", "resizes", "migrations")},
+    **{
+        f"mean_{part}": _of_jobs(part, lambda times: math.fsum(times) / len(times))
+        for part in ("waiting", "running", "overhead", "stalled")
+    },
+    **{name: _of_jobs(name, sum) for name in ("restarts", "resizes", "migrations")},
     "finished": lambda outcome: len(outcome.completions),
     "rejected": lambda outcome: sum(job.refusal is not None for job in outcome.jobs),
     "p95_completion": lambda outcome: outcome.completion_quantile(0.95),
@@ -253,14 +251,28 @@ def compare(
     {'fifo': 4, 'drf': 4}
     """
     expect_instance(instance)
-    _expect_makers(policies)
+    expected = "expected a mapping of names to what makes a policy, such as {'fifo': FIFO}"
+    if not isinstance(policies, Mapping):
+        raise TypeError(f"policies: {expected}, got {describe(policies)}")
+    for name, make in policies.items():
+        if not callable(make):
+            message = f"policies[{name!r}]: expected what makes a fresh policy, such as FIFO"
+            raise TypeError(f"{message} or lambda: FIFO(seed=1), got {describe(make)}")
     seeds = {} if seeds is None else seeds
 
+    def one(name: str, *seed: int) -> dict[str, Any]:
+        listener = None if on_decision is None else lambda _: on_decision(name)
+        run = oasis.simulate(instance, policies[name](*seed), on_decision=listener)
+        oasis.verify(instance, run)
+        if on_run is not None:
+            on_run(run)
+        return figures(run) | {"parameters": dict(run.parameters), "report": dict(run.report)}
+
     def run(name: str) -> dict[str, Any]:
-        make = policies[name]
-        makers: list[Callable[[], Policy]] = [partial(make, s) for s in seeds.get(name, ())]
-        rows = [_run_row(instance, name, m, on_decision, on_run) for m in makers or [make]]
-        return _merged(rows, seeds[name], len(instance.jobs)) if name in seeds else rows[0]
+        if not seeds.get(name):
+            return one(name)
+        rows = [one(name, seed) for seed in seeds[name]]
+        return _merged(rows, seeds[name], len(instance.jobs))
 
     about = {
         "jobs": len(instance.jobs),
@@ -271,35 +283,9 @@ def compare(
     return until_interrupted("compare", policies, run, about)
 
 
-def _run_row(
-    instance: Instance,
-    name: str,
-    make: Callable[[], Policy],
-    on_decision: Callable[[str], None] | None,
-    on_run: Callable[[Run], None] | None,
-) -> dict[str, Any]:
-    """Run a fresh policy, verify its schedules, and return its row of the comparison."""
-    listener = None if on_decision is None else lambda _: on_decision(name)
-    run = oasis.simulate(instance, make(), on_decision=listener)
-    oasis.verify(instance, run)
-    if on_run is not None:
-        on_run(run)
-    return figures(run) | {"parameters": dict(run.parameters), "report": dict(run.report)}
-
-
-def _expect_makers(policies: object) -> None:
-    expected = "expected a mapping of names to what makes a policy, such as {'fifo': FIFO}"
-    if not isinstance(policies, Mapping):
-        raise TypeError(f"policies: {expected}, got {describe(policies)}")
-    for name, make in policies.items():
-        if not callable(make):
-            message = f"policies[{name!r}]: expected what makes a fresh policy, such as FIFO"
-            raise TypeError(f"{message} or lambda: FIFO(seed=1), got {describe(make)}")
-
-
 PLAIN = tuple(name for name, entry in POLICIES.items() if not entry.needs_instance)
 # Those that `oasis whatif` runs where none is named.
-CHOSEN = tuple(name for name in PLAIN if not POLICIES[name].left_out)
+CHOSEN = tuple(name for name in PLAIN if not left_out(POLICIES[name].policy))
 
 
 def left_out_note(policies: Sequence[str]) -> str:
@@ -307,7 +293,7 @@ def left_out_note(policies: Sequence[str]) -> str:
     reasons: dict[str, list[str]] = {}
     for name in PLAIN:
         if name not in CHOSEN and name not in policies:
-            reasons.setdefault(POLICIES[name].left_out, []).append(name)
+            reasons.setdefault(left_out(POLICIES[name].policy), []).append(name)
     parts = [f"{', '.join(some)} ({reason})" for reason, some in reasons.items()]
     return f"not run unless --policies names them: {'; '.join(parts)}"
 
@@ -326,8 +312,7 @@ ON_TRACES = (
 )
 
 
-def _plain_policy(name: str, options: Mapping[str, Any]) -> Policy:
-    return entry_of(name, PLAIN).make(None, options)
+Prepared = tuple[Policy, Callable[..., Outcome]]  # a policy, and what runs it
 
 
 def replay_each(
@@ -336,30 +321,35 @@ def replay_each(
     about: Mapping[str, Any] | None = None,
     *,
     kind: str = "replay",
-    make: Callable[[str, Mapping[str, Any]], Policy] = _plain_policy,
+    make: Callable[[str, Mapping[str, Any]], Prepared] | None = None,
     more: Callable[[Outcome], dict[str, Any]] = lambda _: {},
     on_settled: Callable[[], None] | None = None,
 ) -> Comparison:
     """Run each policy on `workload`; rows have figures in seconds, and those of `more(outcome)`."""
-    schedulers = {name: make(name, options) for name, options in policies.items()}
+
+    def prepared(name: str, options: Mapping[str, Any]) -> Prepared:
+        policy = entry_of(name, PLAIN).make(None, options)
+        return policy, partial(replay, workload, policy)
+
+    runs = {name: (make or prepared)(name, options) for name, options in policies.items()}
     listener = None if on_settled is None else lambda _: on_settled()
     # Jobs of a trace are rigid: nothing is said of their changes.
     names = ON_TRACES if workload.recorded else (*ON_TRACES, *CHANGES)
 
     def run(name: str) -> dict[str, Any]:
-        policy = schedulers[name]
-        outcome = replay(workload, policy, on_settled=listener)
+        policy, start = runs[name]
+        outcome = start(on_settled=listener)
         seconds = outcome.policy_seconds + outcome.simulator_seconds
         row = {
             **measured(outcome, *names),
             "jobs_per_second": len(outcome.jobs) / seconds if seconds else None,
-            "parameters": parameters_of(policy),
+            "parameters": outcome.parameters,
             "report": report_of(policy),
         }
         return row | more(outcome) | entry_of(name).recorded(policies[name], row["parameters"])
 
     about = {"jobs": len(workload.jobs), **(about or {})}
-    return until_interrupted(kind, schedulers, run, about)
+    return until_interrupted(kind, runs, run, about)
 
 
 OVER_SEEDS = "over_seeds"
@@ -488,9 +478,13 @@ class JobComparison:
 
 def compare_jobs(instance: Instance, result: CompetitiveRatio) -> list[JobComparison]:
     """Compare online and offline schedules of `result` job by job, in the order of the instance."""
-    sides = result.run.schedules, result.offline.schedules
-    rows = ((job, [_finish(job, side) for side in sides]) for job in instance.jobs)
-    return [JobComparison(job.id, job.arrival, *finishes) for job, finishes in rows]
+    rows = []
+    for job in instance.jobs:
+        found = (side.schedules.get(job.id) for side in (result.run, result.offline))
+        ends = [None if schedule is None else schedule.completion for schedule in found]
+        sides = (t if t is None else Finish(t, float(job.utility(t - job.arrival))) for t in ends)
+        rows.append(JobComparison(job.id, job.arrival, *sides))
+    return rows
 
 
 def totals(rows: list[JobComparison]) -> dict[str, dict[str, float]]:
@@ -510,9 +504,3 @@ def to_dict(rows: list[JobComparison]) -> dict[str, Any]:
     """Return the jobs and their totals as plain data for JSON."""
     jobs = [asdict(row) | {"taken_by": row.taken_by} for row in rows]
     return {"jobs": jobs, "totals": totals(rows)}
-
-
-def _finish(job: Job, schedules: Mapping[str, Schedule]) -> Finish | None:
-    if (schedule := schedules.get(job.id)) is None:
-        return None
-    return Finish(schedule.completion, float(job.utility(schedule.completion - job.arrival)))

@@ -299,11 +299,21 @@ def measure(
     online = SolveState(Budget(), on_progress)
     try:
         with raising():
-            policy = make()
-            run, start = _online(instance, policy, online, decided)
+            made = policy = make()
+            if isinstance(made, OASiS):
+                run, start = decide(instance, online, lambda: made, decided.append)
+            else:
+                run = simulate(instance, made, on_decision=decided.append)
+                start = WarmStart(run.schedules, value=verify(instance, run))
     except KeyboardInterrupt:
+        if policy is not None and not isinstance(policy, OASiS):
+            schedules = {d.job_id: d.schedule for d in decided if d.schedule is not None}
+            online.record_solution(verify(instance, schedules), schedules, Phase.WARM_START)
         offline = online.result(instance, Status.INTERRUPTED, method, {})
-        unfinished = _unfinished(instance, policy, decided)
+        seed = instance.metadata.get("seed")
+        # The policy may not have been made by then.
+        name, parameters = (OASiS.name, {}) if policy is None else (policy.name, policy.parameters)
+        unfinished = Run(name, dict(parameters), tuple(decided), None, (), seed, __version__)
         return CompetitiveRatio(unfinished, offline, None, is_complete=False)
     with raising():
         offline = solve_offline(instance, warm_start=start, on_progress=on_progress)
@@ -321,26 +331,3 @@ def measure(
         raise VerificationError("corrected Theorem 4", f"{bound}, {detail}")
     LOGGER.info("Theorem 4, corrected: no schedule exceeds %g", certificate.upper_bound)
     return CompetitiveRatio(run, offline, certificate)
-
-
-def _online(
-    instance: Instance, policy: Policy, state: SolveState, decided: list[Decision]
-) -> tuple[Run, WarmStart]:
-    """Run `policy`; return the run, and its schedules as a warm start for the offline solve."""
-    if isinstance(policy, OASiS):
-        return decide(instance, state, lambda: policy, decided.append)
-    try:
-        run = simulate(instance, policy, on_decision=decided.append)
-    except KeyboardInterrupt:
-        schedules = {d.job_id: d.schedule for d in decided if d.schedule is not None}
-        state.record_solution(verify(instance, schedules), schedules, Phase.WARM_START)
-        raise
-    return run, WarmStart(run.schedules, value=verify(instance, run))
-
-
-def _unfinished(instance: Instance, policy: Policy | None, decided: list[Decision]) -> Run:
-    """Build the run of the decisions before Ctrl-C; `policy` is None if it was not made by then."""
-    seed = instance.metadata.get("seed")
-    name = OASiS.name if policy is None else policy.name
-    parameters = {} if policy is None else dict(policy.parameters)
-    return Run(name, parameters, tuple(decided), None, (), seed, __version__)

@@ -59,14 +59,10 @@ class StandaloneRun:
 
 def run_alone(job: Job, instance: Instance) -> StandaloneRun:
     """Compute the best run of `job` on an empty cluster, over its forms, with most workers."""
-
-    def worth(one: StandaloneRun) -> tuple[float, ...]:
-        end = instance.horizon if one.completion is None else one.completion
-        return one.utility, -end, one.workers > 0
-
+    ways = [replace(_run_alone(form, instance), form=k) for k, form in enumerate(job.in_forms)]
+    ends = [instance.horizon if one.completion is None else one.completion for one in ways]
     # the most it can earn, the sooner the better, and one that runs before one that cannot
-    ways = (replace(_run_alone(form, instance), form=k) for k, form in enumerate(job.in_forms))
-    return max(ways, key=worth)
+    return max(ways, key=lambda one: (one.utility, -ends[one.form], one.workers > 0))
 
 
 def _run_alone(job: Job, instance: Instance) -> StandaloneRun:

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from oasis.extras import require
 from oasis.model.document import entry, mapping, optional, real
 from oasis.model.errors import InputError, InstanceError
-from oasis.model.extras import require
 
 CONFIDENCE = 0.95
 LARGEST = 1e150  # of a value; squares of larger ones are infinite
@@ -74,33 +74,27 @@ def interval_of(values: Sequence[float], scale: str = "any", largest: float = ma
         mean = infinite.pop() if len(infinite) == 1 else math.nan  # where both ends are among them
         return Interval(mean, math.nan, math.nan, len(values), NONE)
     if scale == "ratio":
-        return _geometric(values)
-    for value in values:
-        if abs(value) > LARGEST:
-            raise InputError("values", f"expected at most {LARGEST:g} in size", value)
-    mean, half = mean_and_half_width(values)
-    return _cut(mean, mean - half, mean + half, len(values), (least, min(most, largest)))
+        # Ratios multiply, so their logarithms are what an interval may be symmetrical in.
+        center, half = mean_and_half_width([math.log(value) for value in values])
+        mean = math.exp(center)
+        # Two seeds of 2 and 8 would give one over many powers of ten: the values say more.
+        if 2 * half > math.log(WIDEST):
+            return Interval(mean, min(values), max(values), len(values), RANGE)
+        low, high = math.exp(center - half), math.exp(center + half)
+    else:
+        for value in values:
+            if abs(value) > LARGEST:
+                raise InputError("values", f"expected at most {LARGEST:g} in size", value)
+        mean, half = mean_and_half_width(values)
+        low, high, most = mean - half, mean + half, min(most, largest)
+    if math.isnan(low):
+        return Interval(mean, math.nan, math.nan, len(values), NONE)
+    # The mean of ratios of 1 may be 1 - 1e-16.
+    ends = min(max(low, least), mean), max(min(high, most), mean)
+    return Interval(mean, *ends, len(values), STUDENT if (low, high) == ends else CUT)
 
 
 ROUNDING = 1e-5  # of a ratio whose two sides are equal but for what solvers round
-
-
-def _geometric(values: Sequence[float]) -> Interval:
-    # Ratios multiply, so their logarithms are what an interval may be symmetrical in.
-    mean, half = mean_and_half_width([math.log(value) for value in values])
-    # Two seeds of 2 and 8 would give an interval over many powers of ten: the values say more.
-    if 2 * half > math.log(WIDEST):
-        return Interval(math.exp(mean), min(values), max(values), len(values), RANGE)
-    ends = (math.exp(mean - half), math.exp(mean + half))
-    return _cut(math.exp(mean), *ends, len(values), LIMITS["ratio"])
-
-
-def _cut(mean: float, low: float, high: float, n: int, limits: tuple[float, float]) -> Interval:
-    if math.isnan(low):
-        return Interval(mean, math.nan, math.nan, n, NONE)
-    least, most = max(low, limits[0]), min(high, limits[1])
-    least, most = min(least, mean), max(most, mean)  # the mean of ratios of 1 may be 1 - 1e-16
-    return Interval(mean, least, most, n, STUDENT if (low, high) == (least, most) else CUT)
 
 
 def mean_and_half_width(values: Sequence[float]) -> tuple[float, float]:

@@ -137,15 +137,9 @@ def by_namespace(summaries: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, 
         row[kind or ("live" if phase in LIVE else "lost")] += 1
         row["utility"] += job["utility"] or 0.0
         if job["promised"] is not None:
-            row[_promise(job)] += 1
+            is_broken = job["late"] or phase not in ("Completed", *LIVE)
+            row["broken" if is_broken else "kept" if phase == "Completed" else "open"] += 1
     return dict(sorted(totals.items()))
-
-
-def _promise(job: Mapping[str, Any]) -> str:
-    """Whether the promised completion was ``kept`` or ``broken``, or is still ``open``."""
-    if job["late"] or job["phase"] not in ("Completed", *LIVE):
-        return "broken"
-    return "kept" if job["phase"] == "Completed" else "open"
 
 
 def namespace_rows(totals: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, ...]]:

@@ -22,7 +22,7 @@ def machine_list(text: str) -> tuple[int, ...]:
     parts = [COUNTED.fullmatch(part.strip()) for part in text.split(",")]
     if all(parts):
         return _listed([(int(part[1]), int(part[2])) for part in parts if part])
-    if not Path(text).exists() and text != "-":
+    if not text or (not Path(text).exists() and text != "-"):  # the empty path is this folder
         raise InputError("", "expected such as 16x8, or a file with a column gpus", text)
     with located_at(source=text):
         return _listed(_counts(text))
@@ -43,21 +43,16 @@ def _counts(file: str) -> list[tuple[int, int]]:
         got = ", ".join(names) or "an empty file"
         raise InputError("", f"expected one of the columns {', '.join(GPU_COLUMNS)}, got {got}")
     many = next((names[name] for name in COUNT_COLUMNS if name in names), None)
-    return [
-        (1 if many is None else _whole(row, many, k), _whole(row, column, k))
-        for k, row in enumerate(rows, start=2)
-    ]
-
-
-def _whole(row: dict[str, str | None], column: str, line: int) -> int:
-    text = (row.get(column) or "").strip()
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if value < 0 or not value.is_integer():
-        raise InputError(f"line {line}, {column}", "expected a whole number", text)
-    return int(value)
+    counts = []
+    for line, row in enumerate(rows, start=2):
+        pair = []
+        for name in (many, column):
+            text = "1" if name is None else (row.get(name) or "").strip()
+            if not re.fullmatch(r"\d+(\.0*)?", text):
+                raise InputError(f"line {line}, {name}", "expected a whole number", text)
+            pair.append(int(float(text)))
+        counts.append((pair[0], pair[1]))
+    return counts
 
 
 def machines_text(machines: Sequence[int]) -> str:

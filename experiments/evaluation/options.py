@@ -52,13 +52,6 @@ def read_share(value: Any) -> float:
     return parsed
 
 
-def share_hint(value: Any) -> str:
-    """Hint for errors that says ``5%`` is 0.05; empty if `value` is no percentage."""
-    text = value.strip() if isinstance(value, str) else ""
-    share = _number(text[:-1], 100.0) if text.endswith("%") else None
-    return "" if share is None else f"; a share is a number from 0 to 1, {share:g} for {text}"
-
-
 def _number(value: Any, divisor: float = 1.0) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
@@ -73,8 +66,6 @@ def _shown(value: Any, parsed: float | None) -> str:
 
 
 WORDS = {bool: "true or false", int: "an integer", float: "a finite number", str: "text"}
-
-
 NOT_FINITE = ("inf", "-inf", "nan")
 
 
@@ -115,29 +106,33 @@ class Option:
     choices: tuple[str, ...] = ()
 
     @property
+    def plain(self) -> Any:
+        """The type of its values other than None."""
+        return without_none(self.kind)
+
+    @property
     def is_row(self) -> bool:
         """Whether a value consists of several numbers."""
-        return get_origin(without_none(self.kind)) is tuple
+        return get_origin(self.plain) is tuple
 
     def check(self, value: Any) -> Any:
         """Return `value` converted to the option's type; raise `InputError` if it has another."""
-        if value is None and _takes_none(self.kind):
+        if value is None and self.plain is not self.kind:
             return None
         if is_not_finite(self.default) and value in (*NOT_FINITE, self.default):
             return float(value)  # such as most=inf, no limit: JSON has no such number, but its text
-        return _checked(value, without_none(self.kind))
+        return _checked(value, self.plain)
 
     def parse(self, text: str) -> Any:
         """Read a value from text as on the command line; raise `InputError` if it is wrong."""
-        if text.lower() in ("none", "null") and _takes_none(self.kind):
+        if text.lower() in ("none", "null") and self.plain is not self.kind:
             return None
-        kind = without_none(self.kind)
-        if kind is str or get_origin(kind) is Literal:
+        if self.plain is str or get_origin(self.plain) is Literal:
             return self.check(text)
         if self.is_row:
             parts = text.strip().removeprefix("[").removesuffix("]").split(",")
-            return self.check([_plain_value(part) for part in parts if part.strip()])
-        return self.check(_plain_value(text))
+            return self.check([_read(part) for part in parts if part.strip()])
+        return self.check(_read(text))
 
 
 def described(default: Any, text: str, *, denial: str = "") -> Any:
@@ -159,67 +154,42 @@ def options_of(source: Callable[..., Any], *, without: tuple[str, ...] = ()) -> 
     for name, parameter in inspect.signature(source, eval_str=True).parameters.items():
         if name in without or parameter.default is parameter.empty:
             continue
-        kind = parameter.annotation
-        if kind is parameter.empty:
-            kind = _kind_of(parameter.default)
-        if not _is_known(kind):
+        kind, default = parameter.annotation, parameter.default
+        if kind is parameter.empty:  # tuples of numbers are rows of any length
+            is_row = isinstance(default, tuple) and {*map(type, default)} <= {int, float}
+            kind = tuple[float, ...] if is_row and default else type(default)
+        if not _is_known(without_none(kind)):
             continue
         metadata = fields[name].metadata if name in fields else {}
         text = metadata.get("help") or sentences.get(name, "")
         denial, choices = metadata.get("denial", ""), getattr(metadata.get("kind"), "choices", ())
-        options[name] = Option(name, kind, parameter.default, text, denial, choices)
+        options[name] = Option(name, kind, default, text, denial, choices)
     return options
-
-
-def _kind_of(default: Any) -> Any:
-    """Infer an option's type from its default; tuples of numbers are rows of any length."""
-    if isinstance(default, tuple):
-        whole = all(type(part) in (int, float) for part in default)
-        return tuple[float, ...] if default and whole else tuple
-    return type(default)
 
 
 def _sentences(document: str) -> dict[str, str]:
     """Return the texts of the numpydoc section ``Parameters`` by name of the parameter."""
-    _, _, section = document.partition("Parameters\n----------\n")
-    sentences: dict[str, str] = {}
-    names: list[str] = []
-    for line in section.splitlines():
-        if re.fullmatch(r"-+", line):  # the next section has begun, with the line before
-            for name in names:
-                sentences.pop(name, None)
-            break
-        if heading := re.fullmatch(r"(\w[\w, ]*?)(?: : .*)?", line):
-            names = heading[1].split(", ")
-        elif line.strip():
-            for name in names:
-                sentences[name] = f"{sentences.get(name, '')} {line.strip()}".strip()
-    return {name: text.removesuffix(".") for name, text in sentences.items()}
-
-
-def _parts(kind: Any) -> tuple[Any, ...]:
-    return get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
+    section = document.partition("Parameters\n----------\n")[2]
+    section = re.split(r"\n.*\n-+\n", f"\n{section}\n")[0]  # up to the next section
+    found = re.findall(r"(?<=\n)(\w[\w, ]*?)(?: : .*)?\n((?: .*\n|\n)*)", section)
+    texts = {name: " ".join(text.split()) for names, text in found for name in names.split(", ")}
+    return {name: text.removesuffix(".") for name, text in texts.items() if text}
 
 
 def _is_known(kind: Any) -> bool:
-    kind = without_none(kind)
     if get_origin(kind) is tuple:
         return all(part in (int, float, Ellipsis) for part in get_args(kind))
     return get_origin(kind) is Literal or kind in WORDS
 
 
-def _takes_none(kind: Any) -> bool:
-    return NoneType in _parts(kind)
-
-
 def without_none(kind: Any) -> Any:
     """Return the type that is not None, if just one can be read from text; else `kind`."""
-    parts = [part for part in _parts(kind) if part is not NoneType]
-    expressible = [part for part in parts if _is_known(part)] if len(parts) > 1 else parts
-    return expressible[0] if len(expressible) == 1 else kind
+    parts = get_args(kind) if get_origin(kind) in (Union, UnionType) else ()
+    expressible = list(filter(_is_known, parts))
+    return expressible[0] if len(expressible) == 1 and NoneType in parts else kind
 
 
-def _plain_value(text: str) -> Any:
+def _read(text: str) -> Any:
     """Read a number or truth value; return any other text unchanged, for the check to refuse."""
     try:
         # JSON knows truth values in lower case only, and people write True.
@@ -236,24 +206,25 @@ def _checked(value: Any, kind: Any) -> Any:
             raise InputError("", f"expected {' or '.join(words)}, got {describe(value)}{suggested}")
         return value
     if get_origin(kind) is tuple:
-        return _checked_row(value, get_args(kind))
+        kinds = get_args(kind)
+        is_open = kinds[-1] is Ellipsis
+        if not isinstance(value, list | tuple) or not (is_open or len(value) == len(kinds)):
+            raise InputError("", f"expected {'' if is_open else f'{len(kinds)} '}numbers", value)
+        return tuple(map(_checked, value, kinds[:1] * len(value) if is_open else kinds))
     is_right = isinstance(value, kind)
     if kind is float:
         # A whole number is a float here, but not the other way round.
         is_right = isinstance(value, int | float) and abs(value) < math.inf
     if not is_right or (kind is not bool and isinstance(value, bool)):
-        hint = share_hint(value) if kind is float else ""
+        text, hint = str(value).strip(), ""
+        if (
+            kind is float
+            and text.endswith("%")
+            and (share := _number(text[:-1], 100.0)) is not None
+        ):
+            hint = f"; a share is a number from 0 to 1, {share:g} for {text}"
         raise InputError("", f"expected {WORDS[kind]}", value, hint=hint)
     return kind(value)
-
-
-def _checked_row(values: Any, kinds: tuple[Any, ...]) -> tuple[Any, ...]:
-    is_open = kinds[-1] is Ellipsis
-    size = "" if is_open else f"{len(kinds)} "
-    if not isinstance(values, list | tuple) or not (is_open or len(values) == len(kinds)):
-        raise InputError("", f"expected {size}numbers", values)
-    parts = kinds[:1] * len(values) if is_open else kinds
-    return tuple(_checked(value, kind) for value, kind in zip(values, parts, strict=True))
 
 
 _FROM_PRESET = "[default: the preset's]"

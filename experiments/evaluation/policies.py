@@ -34,11 +34,12 @@ from experiments.evaluation.provenance import file_reference
 from oasis.model.choices import choice, did_you_mean
 from oasis.model.errors import InputError, PolicyError, located_at
 from oasis.model.validation import integer, number
+from oasis.online.own_prices import refuse_beside
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
 from oasis.online.recourse import RecourseParams
 from oasis.online.recourse.learned import learned_from
 from oasis.online.search import Granularity, check_granularity
-from oasis.scheduling.policy import BasePolicy, Policy, left_out, wants
+from oasis.scheduling.policy import BasePolicy, Policy
 from oasis.scheduling.policy_check import (
     TOOLKIT,
     check_policy,
@@ -82,8 +83,13 @@ def _import_class(name: str, what: str, method: str, wanted: str) -> Any:
     file = Path(module_name)
     if file.suffix == ".py" and not file.is_file():
         raise InputError("", f"expected a Python file, got no {module_name}")
+    importlib.invalidate_caches()  # the file may be a moment old
     try:
-        module = _loaded(file) if file.suffix == ".py" else _imported(module_name)
+        if file.suffix == ".py":
+            module = _loaded(file)
+        else:
+            with _import_path(Path.cwd()):
+                module = importlib.import_module(module_name)
     except (Exception, SystemExit) as error:
         place = own_line(error)
         reason = in_words(error) if place is None else f"{place}: {in_words(error)}"
@@ -96,7 +102,17 @@ def _import_class(name: str, what: str, method: str, wanted: str) -> Any:
         raise InputError("", expected)
     if not is_one(imported):
         raise InputError("", f"expected {name} to be a class with a method {wanted}")
-    _check_constructor(name, imported)
+    try:
+        parameters = inspect.signature(imported, eval_str=True).parameters.values()
+    except Exception as error:
+        got = f"got {line_of(imported)}{in_words(error)}"
+        raise InputError("", f"expected the types in the constructor of {name}, {got}") from error
+    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    needed = [p.name for p in parameters if p.default is p.empty and p.kind not in variadic]
+    if needed:
+        expected = f"expected a default for each parameter of the constructor of {name}"
+        got = f"got none for {', '.join(needed)}"
+        raise InputError("", f"{line_of(imported)}{expected}, {got}")
     return imported
 
 
@@ -143,9 +159,6 @@ def code_files(policy: type) -> list[dict[str, Any]]:
 
 def _file_of(module: str) -> Path | None:
     """Return the source file of a module that may not be imported yet; None if none is found."""
-    if (known := sys.modules.get(module)) is not None:
-        loaded = getattr(known, "__file__", None)  # a module of Python itself has none
-        return None if loaded is None else Path(loaded)
     with _import_path(Path.cwd()):
         try:
             spec = importlib.util.find_spec(module)
@@ -166,12 +179,6 @@ def _imports(module: str, file: Path) -> Iterator[str]:
             parent = package.split(".")[: len(package.split(".")) - node.level + 1]
             base = ".".join([*parent * bool(node.level), *filter(None, [node.module])])
             yield from (base, *(f"{base}.{alias.name}" for alias in node.names))
-
-
-def _imported(name: str) -> Any:
-    importlib.invalidate_caches()  # the file may be a moment old
-    with _import_path(Path.cwd()):
-        return importlib.import_module(name)
 
 
 def _loaded(file: Path) -> Any:
@@ -208,19 +215,6 @@ def _import_path(folder: Path) -> Iterator[None]:
     finally:
         if added:
             sys.path.remove(entry)
-
-
-def _check_constructor(name: str, policy: type) -> None:
-    try:
-        parameters = inspect.signature(policy, eval_str=True).parameters.values()
-    except Exception as error:
-        got = f"got {line_of(policy)}{in_words(error)}"
-        raise InputError("", f"expected the types in the constructor of {name}, {got}") from error
-    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    needed = [p.name for p in parameters if p.default is p.empty and p.kind not in variadic]
-    if needed:
-        expected = f"expected a default for each parameter of the constructor of {name}"
-        raise InputError("", f"{line_of(policy)}{expected}, got none for {', '.join(needed)}")
 
 
 OASIS, RECOURSE = "oasis", "recourse"
@@ -266,8 +260,7 @@ class OasisOptions:
         if self.prices is not None:
             with located_at("prices"):
                 import_prices(self.prices)
-            if (self.bounds, self.scale, self.normalize) != (None, 1.0, True):
-                raise InputError("prices", "expected no bounds, scale or raw units beside it")
+            refuse_beside((self.bounds, self.scale, self.normalize, self.trust))
         number(self.scale, "scale", above=True)
         fraction = self.min_utility_fraction
         if not 0 <= fraction < 1:
@@ -301,24 +294,13 @@ class PolicyEntry:
         text = "" if text == getdoc(BasePolicy) else text
         return " ".join(text.partition("\n\n")[0].split()) or "not documented"
 
-    @property
-    def knows_forms(self) -> bool:
-        """Whether the policy chooses among the forms of a job."""
-        return wants(self.policy, "knows_forms")
-
-    @property
-    def left_out(self) -> str:
-        """Why a replay runs the policy only if it is named; empty if a replay always runs it."""
-        return left_out(self.policy)
-
-    def resolve(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Values of all options as plain data: those in `options`, defaults for the rest."""
-        with located_at(self.name):
-            return self.resolved(options)
-
-    def resolved(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Do the same as `resolve`; errors name the option, but not the policy."""
-        return {name: _plain(value) for name, value in self._values(options).items()}
+    def resolve(self, options: Mapping[str, Any], *, named: bool = True) -> dict[str, Any]:
+        """Values of all options as plain data, defaults too; errors name the policy if `named`."""
+        with located_at(self.name if named else ""):
+            values = self._values(options)
+        # JSON has no infinite number, but an option reads its text.
+        plain = {name: str(v) if is_not_finite(v) else v for name, v in values.items()}
+        return {name: list(v) if isinstance(v, tuple) else v for name, v in plain.items()}
 
     def make(
         self, instance: oasis.Instance | None = None, options: Mapping[str, Any] | None = None
@@ -363,13 +345,6 @@ class PolicyEntry:
         return values
 
 
-def _plain(value: Any) -> Any:
-    """Convert an option's value to plain data for JSON, which the option can read again."""
-    if is_not_finite(value):
-        return str(value)
-    return list(value) if isinstance(value, tuple) else value
-
-
 def _oasis(instance: oasis.Instance, prices: str | None = None, **options: Any) -> oasis.OASiS:
     if prices is None:
         return oasis.OASiS.from_instance(instance, **options)
@@ -385,10 +360,10 @@ def _oasis(instance: oasis.Instance, prices: str | None = None, **options: Any) 
 
 
 def _baseline(name: str, policy: Callable[..., Policy]) -> PolicyEntry:
-    def build(_: oasis.Instance | None, **values: Any) -> Policy:
-        return policy(**values)
-
-    return PolicyEntry(name, policy, options_of(policy), policy, build, needs_instance=False)
+    options = options_of(policy)
+    return PolicyEntry(
+        name, policy, options, policy, lambda _, **values: policy(**values), needs_instance=False
+    )
 
 
 def recourse_of(

@@ -47,22 +47,13 @@ def file_reference(file: Path) -> dict[str, str | None]:
     return {"file": str(file), "sha256": digest}
 
 
-def _of_instance(data: Mapping[str, Any], name: str) -> str | None:
-    """Return `file` or `sha256` of a result's reference to its instance; None if absent."""
+def named_instance(data: Mapping[str, Any]) -> tuple[Path | None, str | None]:
+    """Return file and digest of the instance that a result names; None for what it lacks."""
     reference = entry(data, "instance", mapping) if "instance" in data else {}
+    known = {"file": None, "sha256": None, **reference}
     with located_at("instance"):
-        return entry({name: None, **reference}, name, optional(text))
-
-
-def named_file(data: Mapping[str, Any]) -> Path | None:
-    """Return the instance file that a result names; None if it names none."""
-    file = _of_instance(data, "file")
-    return None if file is None else Path(file)
-
-
-def digest_of(data: Mapping[str, Any]) -> str | None:
-    """Return the digest of the result's instance; None if it has none."""
-    return _of_instance(data, "sha256")
+        file, sha256 = (entry(known, name, optional(text)) for name in ("file", "sha256"))
+    return None if file is None else Path(file), sha256
 
 
 def stated_digest(data: Mapping[str, Any]) -> str:
@@ -93,30 +84,31 @@ class Recipe:
     @classmethod
     def of(cls, document: Any) -> Recipe:
         """Read the recipe that the JSON document of ``oasis run`` contains."""
+        known = {"policy_files": None, "command": None, **mapping(document)}
         return cls(
             sha256=stated_digest(document),
-            file=named_file(document),
-            policy=entry(document, "policy", text),
-            parameters=entry(document, "parameters", mapping),
-            version=entry(document, "version", text),
-            files=entry(
-                {"policy_files": None} | document, "policy_files", optional(list_of(mapping))
-            ),
-            command=entry({"command": None} | document, "command", optional(text)),
+            file=named_instance(document)[0],
+            policy=entry(known, "policy", text),
+            parameters=entry(known, "parameters", mapping),
+            version=entry(known, "version", text),
+            files=entry(known, "policy_files", optional(list_of(mapping))),
+            command=entry(known, "command", optional(text)),
         )
 
     def check_files(self, files: Sequence[Mapping[str, Any]]) -> None:
         """Raise `InputError` if a file that the policy depends on differs from the recorded one."""
-        before = {str(one.get("of")): one for one in self.files or ()}
-        now = {str(one["of"]): one for one in files}
+        before, now = (
+            {str(one.get("of")): one for one in some} for some in (self.files or (), files)
+        )
         for name in {**before, **now}:
-            both = [part[name] for part in (before, now) if name in part]
-            expected, got = (str(one.get("sha256")) for one in (both[0], both[-1]))
+            was, is_now = before.get(name), now.get(name)
+            expected, got = (str((one or {}).get("sha256")) for one in (was, is_now))
             how = f"has changed since: expected sha256 {expected[:16]}, got {got[:16]}"
-            if len(both) == 1:
-                how = "is not there any more" if name in before else "was not part of the run"
-            if len(both) == 1 or expected != got:
-                raise InputError("policy_files", f"{both[-1].get('file')} ({name}) {how}")
+            if was is None or is_now is None:
+                how = "was not part of the run" if was is None else "is not there any more"
+            elif expected == got:
+                continue
+            raise InputError("policy_files", f"{(is_now or was or {}).get('file')} ({name}) {how}")
 
 
 # `check_digest` compares the instance, and a note names another version, before the run; the last
@@ -126,13 +118,13 @@ NOT_COMPARED = ("instance", "seed", "version", "decision_seconds")
 
 def check_reproduced(recorded: Mapping[str, Any], reproduced: Mapping[str, Any]) -> None:
     """Raise `OasisError` at the first difference of a repeated run, measured times aside."""
-    compared = {k: v for k, v in recorded.items() if k not in NOT_COMPARED}
     # The figure that people look at first is the first difference that is told.
-    compared = {k: compared[k] for k in sorted(compared, key=lambda k: k != "total_utility")}
-    for path, was, is_now in differences(compared, reproduced):
+    names = sorted(recorded, key=lambda name: name != "total_utility")
+    compared = {name: recorded[name] for name in names if name not in NOT_COMPARED}
+    for path, *both in differences(compared, reproduced):
         if not OWN_TIMES.match(path):
-            difference = f"{path} was {_brief(was)}, is {_brief(is_now)} now"
-            raise OasisError(f"the run is not reproduced: {difference}")
+            was, is_now = ("missing" if v is MISSING else describe(v) for v in both)
+            raise OasisError(f"the run is not reproduced: {path} was {was}, is {is_now} now")
 
 
 OWN_TIMES = re.compile(r"report\..*seconds(\.|\[|$)")
@@ -161,16 +153,11 @@ def differences(
         yield path, first, second
 
 
-def _brief(value: Any) -> str:
-    return "missing" if value is MISSING else describe(value)
-
-
 def instance_of(data: Mapping[str, Any], instances: Mapping[str, Instance]) -> Instance | None:
     """Find a result's instance in `instances` (by digest) or in its file; None without either."""
-    digest = digest_of(data)
+    file, digest = named_instance(data)
     if digest is not None and digest in instances:
         return instances[digest]
-    file = named_file(data)
     if file is None or not file.is_file():
         return None
     instance = read(file)

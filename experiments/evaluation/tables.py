@@ -99,7 +99,10 @@ def run_facts(run: Run, utilisation: Utilisation) -> Facts:
         ("admitted", f"{run.admitted} of {len(run.decisions)}"),
         ("decision time", ", ".join(f"{name} {seconds(run.latency[name])}" for name in LATENCY)),
     ]
-    facts += [(name.replace("_", " "), _told(value)) for name, value in run.report.items() if value]
+    for name, value in run.report.items():
+        if value:
+            text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+            facts.append((name.replace("_", " "), text))
     facts += _unfinished(run)
     if run.outcome is not None and run.outcome.given_up_after_start:
         jobs, share = run.outcome.given_up_after_start, percent(run.outcome.wasted_share)
@@ -112,11 +115,6 @@ def run_facts(run: Run, utilisation: Utilisation) -> Facts:
 
 
 LATENCY = ("median", "p99", "max")
-
-
-def _told(value: Any) -> str:
-    """Text of a value that a policy reports of its run: a list without its brackets."""
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def solve_facts(result: OfflineResult) -> Facts:
@@ -145,12 +143,19 @@ def _unfinished(run: Run) -> Facts:
 def ratio_facts(who: str, result: CompetitiveRatio, jobs: int) -> Facts:
     """Lines of ``oasis ratio`` on the ratio of the policy named `who`, for `jobs` jobs."""
     run, offline, latency = result.run, result.offline, result.run.latency
+    low, high = number(result.offline_objective), number(result.offline_upper_bound)
+    optimum = (
+        f"{low} (proven)" if result.proven else f"{low} to {high} (gap {percent(offline.gap)})"
+    )
+    meaning = f"{high}, and {who} earned nothing"
+    if result.upper is not None:
+        meaning = f"{number(result.upper)} times what {who} earned"
     facts = [
         ("competitive ratio", _ratio(who, result)),
-        ("which means", _meaning(who, result)),
+        ("which means", f"no schedule earns more than {meaning}"),
         (who, f"{number(result.online_utility)}, admitted {run.admitted} of {jobs} jobs"),
         *(_unfinished(run) if result.is_complete else ()),
-        ("offline optimum", _optimum(result)),
+        ("offline optimum", optimum),
         ("proof", proof_of(offline.bound_by)),
         ("best schedule by", offline.objective_by or "-"),
         ("upper bound by", offline.bound_by or "-"),
@@ -187,13 +192,6 @@ def certificate_facts(who: str, certificate: Certificate | WeakDuality) -> Facts
     ]
 
 
-def _meaning(who: str, result: CompetitiveRatio) -> str:
-    if result.upper is None:
-        bound = number(result.offline_upper_bound)
-        return f"no schedule earns more than {bound}, and {who} earned nothing"
-    return f"no schedule earns more than {number(result.upper)} times what {who} earned"
-
-
 TRIVIAL = "every job at its best"  # `offline.Phase.TRIVIAL`, whose room needs an extra
 CHECKED = "the best schedule found was checked"
 
@@ -211,12 +209,6 @@ def _ratio(who: str, result: CompetitiveRatio) -> str:
         return f"{number(result.ratio)} (proven)"
     interval = f"{number(result.lower)} and {number(result.upper)}"
     return f"between {interval} (not proven: {result.offline.status})"
-
-
-def _optimum(result: CompetitiveRatio) -> str:
-    low, high = map(number, (result.offline_objective, result.offline_upper_bound))
-    gap = percent(result.offline.gap)
-    return f"{low} (proven)" if result.proven else f"{low} to {high} (gap {gap})"
 
 
 def quote_facts(decision: Decision, arrival: int | None = None) -> Facts:
@@ -361,22 +353,13 @@ def _most_used(use: Mapping[str, float | None]) -> str:
     return percent(max((share for share in use.values() if share is not None), default=None))
 
 
-def _decision_time(figures: Mapping[str, Any]) -> str:
-    taken = figures.get("decision_seconds")  # what really happened on a cluster has none
-    return seconds(taken["median"]) if taken else "-"
+def _or_dash(text: Callable[[Any], str]) -> Callable[[Any], str]:
+    return lambda value: "-" if value is None else text(value)
 
 
-def _whole(share: float | None) -> str:
-    """Format a share as a whole percentage to fit 80 columns; a dash for None."""
-    return "-" if share is None else f"{100 * share:.0f}%"
-
-
-def _slots(time: float | None) -> str:
-    return "-" if time is None else brief(time, 3)
-
-
-def _seconds(time: float | None) -> str:
-    return "-" if time is None else f"{time:.0f}"
+_whole = _or_dash("{:.0%}".format)  # a share as a whole percentage, to fit 80 columns
+_median = _or_dash(lambda taken: seconds(taken["median"]))
+_slots, _seconds = _or_dash(lambda time: brief(time, 3)), _or_dash("{:.0f}".format)
 
 
 # Heading, figure and its text; without a figure, the text is of the whole row.
@@ -388,7 +371,8 @@ COMPARED: tuple[TableColumn, ...] = (
     ("mean", "mean_completion", _slots),
     ("p95", "p95_completion", _slots),
     ("busiest", "utilisation", _busiest),
-    ("decision", "", _decision_time),
+    # What really happened on a cluster has no time of a decision.
+    ("decision", "", lambda row: _median(row.get("decision_seconds"))),
 )
 ELASTIC: tuple[TableColumn, ...] = (
     ("utility", "", _utility),

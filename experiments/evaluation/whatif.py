@@ -5,10 +5,9 @@ from __future__ import annotations
 import hashlib
 import math
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from itertools import repeat
-from time import perf_counter
 from typing import Any, ClassVar
 
 import numpy as np
@@ -37,10 +36,6 @@ DRAWN_TEXT = (
 )
 TIMES = ["started", "waiting", "completion"]  # of a job in a run
 WORTH = ["priority", "decay", "target"]  # columns of `UtilityColumns`
-# Short runs of a policy, from which the time of long ones is estimated.
-FIRST, MOST = 64, 4096  # jobs of a short run
-PATIENCE = 0.2  # seconds, after which no longer one follows
-NOISE = 1.15  # by which the seconds of a job differ between two short runs and are called the same
 
 
 @dataclass(frozen=True)
@@ -445,34 +440,3 @@ def csv_tables(
     columns = ["policy", "job", "owner", "gpus", "submitted", "duration", *TIMES, *worth]
     owners = ["load", "machines", "gpus", "policy", "owner", *results.PARTS, *worth]
     return rows[columns], pd.concat(parts)[owners]
-
-
-def queue_ahead(scenario: Scenario) -> float:
-    """Sum over submissions of jobs waiting, if all GPUs serve one job at a time, in order."""
-    jobs = scenario.jobs
-    times = jobs.submitted.to_numpy()
-    work = (jobs.gpus * jobs.duration / scenario.gpus).to_numpy()
-    added = np.cumsum(work)
-    ends = added + np.maximum.accumulate(times - (added - work))
-    return float((np.arange(len(jobs)) - np.searchsorted(ends, times, side="right")).clip(0).sum())
-
-
-def seconds_a_job(scenario: Scenario, make: Callable[[], Policy]) -> tuple[float, float]:
-    """Estimate how long replays take: seconds per job, and more per job and waiting job."""
-    # Where some come all at once, so that half of them wait on average; then with twice as many.
-    jobs, paces, took = scenario.jobs, [], 0.0
-    count = min(FIRST, len(jobs))
-    while took <= PATIENCE and count <= min(MOST, len(jobs)):
-        places = np.linspace(0, len(jobs) - 1, count).astype(int)
-        some = replace(scenario, trace=jobs.iloc[places].assign(submitted=0.0), load=1.0)
-        begin = perf_counter()
-        try:
-            run(some, make())
-        except Exception:  # noqa: BLE001 - the run itself says what is wrong with the policy
-            return 0.0, 0.0
-        took = perf_counter() - begin
-        paces.append(took / count)
-        count *= 2
-    before, last = paces[-2:] if len(paces) > 1 else (paces[0], paces[0])
-    slope = (last - before) / (count / 8) if last > NOISE * before else 0.0
-    return max(0.0, last - slope * count / 4), slope

@@ -119,7 +119,7 @@ class WhatIf:
             raise InputError("settings", "expected at least one")
         if not settings[0].policies:  # Ctrl-C may have come before the others
             raise InputError("settings[0].policies", "expected at least one")
-        _shaped(data, {name: reader for name, reader in ABOUT.items() if name in data})
+        _checked(data, {name: reader for name, reader in ABOUT.items() if name in data})
         fields = ("kind", "settings", "owners")
         about = {name: value for name, value in data.items() if name not in fields}
         return cls(settings, owners, about)
@@ -127,11 +127,12 @@ class WhatIf:
 
 def _setting(data: Any, owners: int) -> Setting:
     """Read a setting from its document; `owners` is the number of owners."""
-    row = ROW | {"by_size": _part(len(SIZES)), "by_owner": _part(owners)}
+    sizes, own = (partial(_part, parts=parts) for parts in (len(SIZES), owners))
+    row = partial(_row, shape=ROW | {"by_size": sizes, "by_owner": own})
     shape: dict[str, Any] = {
         **dict.fromkeys(("load", "wanted_gpu_hours", "gpu_hours"), real),
         **dict.fromkeys(("bound", "utility_bound"), optional(real)),
-        **{"machines": list_of(count), "policies": object_of(partial(_row, shape=row))},
+        **{"machines": list_of(count), "policies": object_of(row)},
     }
     setting = Setting(**{name: entry(data, name, reader) for name, reader in shape.items()})
     with located_at(f"policies.{RECORDED}"):
@@ -139,73 +140,54 @@ def _setting(data: Any, owners: int) -> Setting:
     return setting
 
 
+def _checked(data: Any, shape: Mapping[str, Any]) -> dict[str, Any]:
+    """Check entries of `data` by the (nested) readers in `shape`; return all its entries."""
+    for name, part in shape.items():
+        entry(data, name, part if callable(part) else partial(_checked, shape=part))
+    return dict(mapping(data))
+
+
 def _row(data: Any, shape: Mapping[str, Any]) -> dict[str, Any]:
     """Check the figures of a policy; means may be None only if no job finished."""
-    row = _shaped(data, shape)
-    return _shaped(row, {n: dict.fromkeys(row[n], real) for n in TIMES if row["finished"]})
+    row = _checked(data, shape)
+    return _checked(row, {n: dict.fromkeys(row[n], real) for n in TIMES if row["finished"]})
 
 
-def _numbers(data: Any, length: int | None = None) -> list[float | None]:
-    numbers = list(list_of(optional(real))(data))
-    if length not in (None, len(numbers)):
-        raise InputError("", f"expected {length} numbers, got {len(numbers)}")
-    return numbers
+def _numbers(data: Any, length: int) -> None:
+    if len(list_of(optional(real))(data)) != length:
+        raise InputError("", f"expected {length} numbers, got {len(data)}")
 
 
-def _reals(data: Any) -> list[float]:
-    return list(list_of(real)(data))
-
-
-def _part(parts: int) -> Reader[dict[str, Any]]:
-    """Return a reader of figures of groups of jobs that checks that each has `parts` numbers."""
-    numbers = partial(_numbers, length=parts)
-
-    def read(data: Any) -> dict[str, Any]:
-        figures = _shaped(data, dict.fromkeys((*PARTS, *mapping(data)), numbers))
-        for name in (*COUNTED, *PARTS):
-            for k, value in enumerate(figures[name]):
-                is_known = name in COUNTED or figures["jobs"][k] > figures["unfinished"][k]
-                if value is None and is_known:
-                    raise InputError(f"{name}[{k}]", "expected a number, as jobs finished")
-        return figures
-
-    return read
+def _part(data: Any, parts: int) -> None:
+    """Check figures of `parts` groups of jobs, such as their sizes."""
+    _checked(data, dict.fromkeys((*PARTS, *mapping(data)), partial(_numbers, length=parts)))
+    for name in (*COUNTED, *MEANS):
+        for k, value in enumerate(data[name]):
+            is_known = name in COUNTED or data["jobs"][k] > data["unfinished"][k]
+            if value is None and is_known:
+                raise InputError(f"{name}[{k}]", "expected a number, as jobs finished")
 
 
 TIMES = ("completion", "waiting", "slowdown")
 ROW: dict[str, Any] = {
     **dict.fromkeys(("finished", "unfinished", "preemptions", "moves"), real),
-    "gpu_utilisation": optional(real),
-    **dict.fromkeys(
-        TIMES,
-        dict.fromkeys(("mean", "p50", "p95", "p99"), optional(real)),
-    ),
-    "waiting_at": partial(_numbers, length=len(SHARES)),
-    "series": {**dict.fromkeys(("begin", "end"), real), "waiting": _reals, "in_use": _reals},
+    **dict.fromkeys(TIMES, dict.fromkeys(("mean", "p50", "p95", "p99"), optional(real))),
+    **{"gpu_utilisation": optional(real), "waiting_at": partial(_numbers, length=len(SHARES))},
+    "series": dict.fromkeys(("begin", "end"), real)
+    | dict.fromkeys(("waiting", "in_use"), list_of(real)),
     **{"told": bool, "parameters": mapping},
 }
 
 
-def _shaped(data: Any, shape: Mapping[str, Any]) -> dict[str, Any]:
-    """Check entries of `data` by the (nested) readers in `shape`; keep all other entries."""
-    read = {
-        name: entry(data, name, part if callable(part) else partial(_shaped, shape=part))
-        for name, part in shape.items()
-    }
-    return {**mapping(data), **read}
-
-
-def _goal(data: Any) -> dict[str, Any]:
+def _goal(data: Any) -> None:
     """Check the goal of a document, and the numbers of machines that were tried for each policy."""
     search = {"machines": optional(count), "tried": list_of(partial(_numbers, length=2))}
-    shape = {"policies": object_of(partial(_shaped, shape=search))}
-    goal = _shaped(data, {"text": text, "least": count, "most": count, **shape})
-    entry(data, "text", Goal.read)
-    for name, one in goal["policies"].items():
-        found = goal["most"] if one["machines"] is None else one["machines"]
+    policies = object_of(partial(_checked, shape=search))
+    _checked(data, {"text": Goal.read, "least": count, "most": count, "policies": policies})
+    for name, one in data["policies"].items():
+        found = data["most"] if one["machines"] is None else one["machines"]
         if found not in dict(one["tried"]):
             raise InputError(f"policies.{name}.tried", f"expected a value with {found} machines")
-    return goal
 
 
 # What the document may say of the run as a whole.
@@ -234,9 +216,9 @@ class Goal:
     strict: bool = True
 
     @classmethod
-    def read(cls, text: str) -> Goal:
+    def read(cls, text: Any) -> Goal:
         """Read a goal such as ``p95 wait < 10 min``, in letters of any case."""
-        words = WORDS.fullmatch(text.casefold())
+        words = WORDS.fullmatch(text.casefold()) if isinstance(text, str) else None
         if words is None or words[1] not in STATISTICS or words[2] not in OF:
             raise InputError("", GOAL, text)
         of = OF[words[2]]
@@ -269,7 +251,6 @@ def next_count(goal: Goal, least: int, most: int, tried: Mapping[int, float | No
 
 BOUND, MOST = "lower bound", "upper bound"
 AS_IT_IS = "as it is"  # the setting that was asked about
-CALLED = {RECORDED: "in reality"}
 TOLD = "+"  # behind the name of a policy that is told how long jobs take
 MOST_OWNERS = 12  # in a table
 BETTER = 0.005  # a mean that differs by less than this share is taken to be the same
@@ -299,7 +280,8 @@ def more(seconds: float) -> str:
 
 def called(name: str, row: Row | None = None) -> str:
     """Text for a policy or the recorded run; a mark is added if the policy knows durations."""
-    return CALLED.get(name, name) + (TOLD if row is not None and row["told"] else "")
+    mark = TOLD if row is not None and row["told"] else ""
+    return ("in reality" if name == RECORDED else name) + mark
 
 
 def jobs_text(result: WhatIf) -> str:
@@ -335,10 +317,6 @@ def tables(result: WhatIf) -> list[Table]:
         rows = [(called(name, row), *cells(name, row)) for name, row in first.policies.items()]
         return _table(title, ("policy", *headings), rows)
 
-    def use(_: str, row: Row) -> Cells:
-        counts = (f"{row[figure]:,}" for figure in ("unfinished", "preemptions", "moves"))
-        return (percent(row["gpu_utilisation"]), *counts)
-
     def waits(_: str, row: Row) -> Cells:
         slow = row["slowdown"]["mean"]
         times = (duration_text(row["waiting"][name]) for name in SHOWN)
@@ -360,7 +338,13 @@ def tables(result: WhatIf) -> list[Table]:
     shown = [
         served,
         by_policy("Waiting for GPUs", (*HEADINGS, "slowdown"), waits),
-        by_policy("GPUs and jobs", ("GPUs in use", "unfinished", "preempted", "moved"), use),
+        by_policy(
+            *("GPUs and jobs", ("GPUs in use", "unfinished", "preempted", "moved")),
+            lambda _, row: (
+                percent(row["gpu_utilisation"]),
+                *(f"{row[figure]:,}" for figure in ("unfinished", "preemptions", "moves")),
+            ),
+        ),
     ]
     if any("utility" in row for row in first.policies.values()):
         earned = by_policy(
@@ -408,18 +392,19 @@ class PartChange(NamedTuple):
     name: str
     jobs: int
     gpu_hours: float
-    before: float
-    after: float | None  # where none of them is recorded
+    before: float | None  # None where no job of the group finished, or none is recorded
+    after: float | None
 
     @property
     def more(self) -> float:
         """Seconds by which the group waits longer than under the reference; below 0, less."""
-        return 0.0 if self.after is None else self.after - self.before
+        return 0.0 if self.after is None or self.before is None else self.after - self.before
 
     @property
     def verdict(self) -> int:
         """-1 if the group waits less, 1 if longer, 0 if equal up to a second or half a percent."""
-        return 0 if abs(self.more) <= max(1.0, BETTER * self.before) else 1 if self.more > 0 else -1
+        least = max(1.0, BETTER * (self.before or 0.0))
+        return 0 if abs(self.more) <= least else 1 if self.more > 0 else -1
 
 
 def changes(result: WhatIf, policy: str, by: str) -> list[PartChange]:
@@ -460,18 +445,17 @@ def _setting_tables(result: WhatIf) -> list[Table]:
         rows.append((BOUND, *(duration_text(one.bound) for one in settings)))
         title = "Mean from submission to end at other loads and machines"
         shown.append(_table(title, ("policy", *texts), rows))
+    grows = {True: "grows for ever", False: "does not grow"}
     rows = [
-        (text, brief(one.wanted_gpu_hours), brief(one.gpu_hours), percent(one.offered), _queue(one))
+        (
+            *(text, brief(one.wanted_gpu_hours), brief(one.gpu_hours), percent(one.offered)),
+            "-" if one.offered is None else grows[one.offered > 1],
+        )
         for text, one in zip(texts, settings, strict=True)
     ]
     headings = ("", "wanted", "there are", "offered load", "queue")
     shown.append(_table("GPU-hours, from the first to the last submission", headings, rows))
     return shown
-
-
-def _queue(one: Setting) -> str:
-    grows = "grows for ever" if (one.offered or 0.0) > 1 else "does not grow"
-    return "-" if one.offered is None else grows
 
 
 def _goal_table(result: WhatIf) -> list[Table]:
@@ -496,9 +480,22 @@ def answer(result: WhatIf) -> Cells:
     setting, reference, best = result.first, result.reference, result.best()
     if best is None or reference is None:
         return ("No policy finished every job, so none is best.",)
-    mean = setting.policies[best]["completion"]["mean"]
-    sentences = [_absurd(setting), _best(result, best, reference), _gain(setting, best, mean)]
-    sentences += [_parts(result, best), _earned(setting), _grows(result)]
+    sentences = [_absurd(setting), _best(result, best, reference)]
+    if setting.bound:
+        mean = setting.policies[best]["completion"]["mean"]
+        gain, least = 1 - setting.bound / mean, duration_text(setting.bound)
+        has = (
+            f"; {best} has {duration_text(mean)}, so at most {percent(gain)} of it could be gained."
+        )
+        reaches = f", which {best} reaches." if gain < 0.001 else has
+        says = f"No scheduler can bring the mean below {least} on these GPUs"
+        sentences.append(says + reaches)
+    sentences += [_parts(result, best), _earned(setting)]
+    beyond = [one for one in by_load(result) if (one.offered or 0.0) > 1.0]
+    if beyond:
+        where = ", ".join(setting_text(result.first, one) for one in beyond)
+        says = f"If jobs go on coming like this, {GROWS} under every scheduler ({where})"
+        sentences.append(f"{says}: they want more GPU-hours than there are.")
     return tuple(filter(None, sentences))
 
 
@@ -553,18 +550,6 @@ def _best(result: WhatIf, best: str, reference: str) -> str:
     )
 
 
-def _gain(setting: Setting, best: str, mean: float) -> str:
-    """A sentence on how far the best policy is from the bound; empty without a bound."""
-    if not setting.bound:
-        return ""
-    gain = 1 - setting.bound / mean
-    least = f"No scheduler can bring the mean below {duration_text(setting.bound)} on these GPUs"
-    if gain < 0.001:
-        return f"{least}, which {best} reaches."
-    has = f"{best} has {duration_text(mean)}"
-    return f"{least}; {has}, so at most {percent(gain)} of it could be gained."
-
-
 def _earned(setting: Setting) -> str:
     """A sentence on which policy earns most and how much; empty if no utilities are known."""
     most = setting.utility_bound
@@ -610,14 +595,6 @@ def _parts(result: WhatIf, best: str) -> str:
     return f"{text[:1].upper()}{text[1:]}." if text else ""
 
 
-def _grows(result: WhatIf) -> str:
-    """A sentence on the settings in which the queue grows for ever; empty if there are none."""
-    beyond = [one for one in by_load(result) if (one.offered or 0.0) > 1.0]
-    where = ", ".join(setting_text(result.first, one) for one in beyond)
-    says = f"If jobs go on coming like this, {GROWS} under every scheduler ({where}): they want"
-    return f"{says} more GPU-hours than there are." if beyond else ""
-
-
 def notes(result: WhatIf) -> list[str]:
     """Sentences below the tables that explain marks, words, assumptions and what is left out."""
     rows, about, best = result.first.policies, result.about, result.best()
@@ -660,19 +637,14 @@ def notes(result: WhatIf) -> list[str]:
         f"{BOUND.capitalize()}: no schedule of these jobs on so many GPUs, however clairvoyant and "
         "with free preemption, has a smaller mean.": True,
         f"{beyond:,} more owners: --csv or --json has them.": beyond > 0,
-        _tried(about.get("goal")): "goal" in about,
     }
+    if "goal" in about:
+        goal = about["goal"]
+        tried = {name: [n for n, _ in one["tried"]] for name, one in goal["policies"].items()}
+        each = "; ".join(f"{name} {', '.join(map(str, some))}" for name, some in tried.items())
+        sentences[
+            f"Fewest machines: by bisection from {goal['least']:,} to {goal['most']:,}; further "
+            "ones are like the last. A policy may do worse with more machines, so that only what "
+            f"was tried is known: {each}."
+        ] = True
     return [text for text, holds in sentences.items() if holds]
-
-
-def _tried(goal: Mapping[str, Any] | None) -> str:
-    """A note on which numbers of machines were tried for the goal; empty without a goal."""
-    if goal is None:
-        return ""
-    tried = {name: [n for n, _ in one["tried"]] for name, one in goal["policies"].items()}
-    each = "; ".join(f"{name} {', '.join(map(str, some))}" for name, some in tried.items())
-    return (
-        f"Fewest machines: by bisection from {goal['least']:,} to {goal['most']:,}; further ones "
-        "are like the last. A policy may do worse with more machines, so that only what was tried "
-        f"is known: {each}."
-    )

@@ -106,6 +106,10 @@ class Space:
     def _job(self, name: str, gene: Gene) -> Job:
         low, high = self.values
         value = float(f"{low * (high / low) ** (gene.level / LEVELS):.6g}")
+        due, late = float(gene.due), gene.late
+        utility: Utility = Piecewise((due, due + 1.0), (value, late * value))
+        if late in (0.0, 1.0):
+            utility = Constant(value) if late else Deadline(value, due)
         return Job(
             id=name,
             arrival=gene.arrival,
@@ -116,7 +120,7 @@ class Space:
             gradient_mb=0.0,
             worker={"gpu": gene.gpus},
             ps={},
-            utility=_utility(value, gene.due, gene.late),
+            utility=utility,
         )
 
     def changed(self, genes: Genes, rng: Random) -> Genes:
@@ -177,14 +181,6 @@ class Gene(NamedTuple):
 
 
 Genes = tuple[Gene, ...]
-
-
-def _utility(value: float, due: int, late: float) -> Utility:
-    if late == 1.0:
-        return Constant(value)
-    if late == 0.0:
-        return Deadline(value, float(due))
-    return Piecewise((float(due), float(due + 1)), (value, late * value))
 
 
 @dataclass(frozen=True, slots=True, repr=False)

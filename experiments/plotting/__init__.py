@@ -1,6 +1,6 @@
 """Pictures of runs, comparisons and ratios; every function takes ``ax=None`` (docs/plots)."""
 
-from oasis.model.extras import require
+from oasis.extras import require
 
 require("drawing", "matplotlib")
 

@@ -19,8 +19,8 @@ from experiments.evaluation.intervals import scale_of
 from experiments.evaluation.pairs import pairs_of_sweep
 from experiments.evaluation.tables import brief
 from experiments.plotting import canvas
+from oasis.extras import require
 from oasis.model.errors import InputError
-from oasis.model.extras import require
 from oasis.model.file_kinds import MAGIC
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """One self-contained page of results: what was run, tables, pictures, proofs (docs/cli)."""
 
-from oasis.model.extras import require
+from oasis.extras import require
 
 require("a report", "jinja2", "matplotlib")
 

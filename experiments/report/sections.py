@@ -25,9 +25,8 @@ from experiments.evaluation.pairs import pairs_of_comparison, pairs_of_sweep, sa
 from experiments.evaluation.provenance import (
     SCHEDULES,
     check_document,
-    digest_of,
     file_reference,
-    named_file,
+    named_instance,
 )
 from experiments.evaluation.tables import Facts, certificate_facts, number, quote_facts
 from experiments.evaluation.whatif_result import RECORDED, WhatIf
@@ -233,7 +232,7 @@ def section_of(name: str, data: Mapping[str, Any], instance: Instance | None) ->
     if isinstance(result, Comparison):
         notes = [*tables.unfinished_notes(result), *notes]
     if instance is None and kind in VERIFIABLE:
-        file = named_file(data)
+        file, _ = named_instance(data)
         where = f"its instance, {file}, is not there" if file else "it names no instance file"
         lacks = "no picture" if kind in NEED_INSTANCE else "no jobs that make the difference"
         notes.append(f"Not verified again, and {lacks}: {where}. --instance names it.")
@@ -331,8 +330,9 @@ def _was_run(data: Mapping[str, Any]) -> Facts:
         for key, value in (data.get(name) or {}).items():
             facts.append((f"{title} {key}", value_text(value)))
     facts += _of_policies(data.get("policies") or {})
-    named = {"instance": named_file(data), "SHA-256 of the instance": digest_of(data)}
-    facts += [(name, str(value)) for name, value in named.items() if value is not None]
+    titles = ("instance", "SHA-256 of the instance")
+    named = zip(titles, named_instance(data), strict=True)
+    facts += [(name, str(value)) for name, value in named if value is not None]
     return [*facts, *_of_trace(data), *said.items()]
 
 

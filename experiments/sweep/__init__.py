@@ -1,6 +1,6 @@
 """Sweeps (docs/sweeps): a grid of runs on every core or a Dask cluster, resumed if interrupted."""
 
-from oasis.model.extras import require
+from oasis.extras import require
 
 require("sweeping", "pandas", "pyarrow", "joblib", "threadpoolctl")
 

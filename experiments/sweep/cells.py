@@ -158,7 +158,7 @@ def _policy_points(entry: PolicyEntry, axes: Mapping[str, Any]) -> list[dict[str
     points = []
     for values in product(*choices.values()):
         chosen = dict(zip(choices, values, strict=True))
-        point = entry.resolved(chosen)
+        point = entry.resolve(chosen, named=False)
         if SEED not in chosen:
             point.pop(SEED, None)
         points.append(point)

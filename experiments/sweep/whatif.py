@@ -57,19 +57,6 @@ def cell_of(
     return Cell(scenario, name, parameters, 0, REPLAY, options, fingerprint(replayed), files)
 
 
-def expected_seconds(cells: Sequence[Cell]) -> float:
-    """Estimate the seconds that the cells take one after another, bounds aside."""
-    runs: list[Any] = [cell for cell in cells if cell.policy is not None]
-    first = {cell.policy: cell for cell in reversed(runs)}
-    paces = {name: frames.seconds_a_job(one.source, one.make_policy) for name, one in first.items()}
-    expected = 0.0
-    for cell in runs:
-        by_job, by_queue = paces[cell.policy]
-        expected += by_job * len(cell.source.trace)
-        expected += by_queue and by_queue * frames.queue_ahead(cell.source)
-    return expected
-
-
 def compared(
     scenarios: Sequence[Scenario], chosen: Chosen, run: Run, *, each: bool = False
 ) -> tuple[WhatIf, dict[str, Any]]:

@@ -38,13 +38,13 @@ from oasis.model.rounding import TOLERANCE
 from oasis.model.utility import later
 from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
 from oasis.scheduling.placement import Room
-from oasis.scheduling.policy import Plan, Planner, Policy, wants
+from oasis.scheduling.policy import Plan, Planner, Policy
 from oasis.scheduling.site import Site, policy_job
 from oasis.scheduling.view import View
 
 REACH = 1000  # delays, in slots, that the utility of a job that is planned anew is known for
 LONGEST_WAIT = 64  # slots between two attempts of a rejected job
-UNSAVED = ("policy", "site", "_facts", "_outcome", "_error")
+UNSAVED = ("policy", "planner", "site", "_facts", "_outcome", "_error")
 
 
 class Driver(World, Generic[Spec]):
@@ -54,6 +54,7 @@ class Driver(World, Generic[Spec]):
         # Slots for which a policy that `keeps_run_times` leaves a job as it is after it was started
         # or changed; 0: it may be changed at every boundary. Lost machines come before that.
         self.policy, self.minimum_run = policy, minimum_run
+        self.planner = policy if isinstance(policy, Planner) else Planner()  # which plans nothing
         self.slot: int | None = None  # of the last boundary
         self.ahead = 0  # slots after it that the policy was asked about last
         self.jobs: dict[int, Entry[Spec]] = {}  # live jobs by index, in order of arrival
@@ -221,7 +222,7 @@ class Driver(World, Generic[Spec]):
         everything as it was, and the boundary finds out what causes it.
         """
         assert self.slot is not None
-        saved, given = self._saved(), {index: entry.given for index, entry in self.jobs.items()}
+        saved = self._saved()
         for entry in self.jobs.values() if not self.ahead else ():
             self._expect(entry)
         self.ahead = 1
@@ -230,13 +231,10 @@ class Driver(World, Generic[Spec]):
             self._roll_back(saved)
             return outcome
         room = self.room
-        for index, entry in self.jobs.items():
+        for entry in self.jobs.values():
             is_new = entry.arrived > self.slot and not entry.begun
             if is_new and entry.allocation.workers and room.hold(entry.job, entry.allocation):
                 entry.settle()
-            elif not entry.begun:
-                # Its machines may be lost before it begins there, so its form stays free.
-                entry.given = given.get(index)
         self._keep_policy()
         return outcome
 
@@ -448,17 +446,11 @@ class Driver(World, Generic[Spec]):
         else:
             entry.form = 0
         entry.work = policy_job(source, self.site).work
-        if len(source.in_forms) > 1:
-            source = _delayed(source, slot)
-        elif entry.arrived < slot or entry.done:
-            # Whole worker-slots, forgiving what rounding left over;
-            # none would be a job without work.
-            slots = max(1, math.ceil(entry.remaining - TOLERANCE * max(1.0, entry.work)))
-            source = remaining_job(source, slots, slot, REACH)
+        source = self._what_is_left(source, slot, entry.remaining)
         fixed = spec.initial_workers
         if entry.given is not None:  # whoever draws counts would draw another
             fixed = source.workers_near(entry.given)
-        self._show(entry, source, self.next_index, fixed)
+        self.loop.show(entry, self.as_seen(spec, source, self.next_index, fixed))
         if entry.forms:
             entry.work = entry.job.work
         entry.allocation, entry.kept_until = NOTHING, 0.0
@@ -466,6 +458,17 @@ class Driver(World, Generic[Spec]):
         self.next_index += 1
         self.jobs[entry.job.index] = entry
         view.arrived.append(entry.seen)
+
+    def _what_is_left(self, job: Job, slot: int, left: float) -> Job:
+        """Return a job with `left` worker-slots to do as one that arrives in `slot`."""
+        if len(job.in_forms) > 1:  # it has not begun
+            return replace(job, arrival=slot, utility=later(job.utility, slot - job.arrival, REACH))
+        work = policy_job(job, self.site).work
+        if (slot, left) == (job.arrival, work):
+            return job
+        # Whole worker-slots, forgiving what rounding left over; none would be a job without work.
+        slots = max(1, math.ceil(left - TOLERANCE * max(1.0, work)))
+        return remaining_job(job, slots, slot, REACH)
 
     def as_seen(
         self, spec: Spec, source: Job, index: int = 0, fixed: int | None = None
@@ -494,8 +497,8 @@ class Driver(World, Generic[Spec]):
     def carry_out(self, plan: Plan, view: View) -> bool:
         """Record the allocations and rejections of a checked plan; return whether it has any."""
         outcome = self._outcome
-        late = self.policy.late if isinstance(self.policy, Planner) else frozenset[int]()
-        outcome.late += [e.spec.uid for e in self.jobs.values() if e.job.index in late]
+        late = [entry for index, entry in self.jobs.items() if index in self.planner.late]
+        outcome.late += [entry.spec.uid for entry in late]
         # Rejected jobs leave the books first, so that nothing below takes them for admitted.
         for index, reason in plan.rejected.items():
             self._reject(self.jobs.pop(index), reason)
@@ -607,7 +610,7 @@ class Driver(World, Generic[Spec]):
     # -- what lasts --------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """Return plain data that `restore` accepts, without the policy's own state."""
+        """Return data for JSON that `restore` accepts, without the policy's own state."""
         return {
             "slot": self.slot,
             "ahead": self.ahead,
@@ -673,27 +676,13 @@ class Driver(World, Generic[Spec]):
         if state["alone"]:
             source = form_begun_in(source.in_forms, entry.form)
         # The policy knew this job as what was left of it, so it is shown that again.
-        if len(source.in_forms) > 1:
-            source = _delayed(source, state["since"])
-        elif state["since"] != entry.arrived or state["left"] != policy_job(source, self.site).work:
-            source = remaining_job(source, math.ceil(state["left"]), state["since"], REACH)
-        self._show(entry, source, state["index"], state["fixed"])
+        source = self._what_is_left(source, state["since"], state["left"])
+        self.loop.show(entry, self.as_seen(spec, source, state["index"], state["fixed"]))
         entry.take_over(state)
         return entry
-
-    def _show(self, entry: Entry[Spec], source: Job, index: int, fixed: int | None) -> None:
-        """Set the views of `source` in `entry`: all facts, and those that the policy may know."""
-        job, policy = self.as_seen(entry.spec, source, index, fixed), self.policy
-        told = job if wants(policy, "told_remaining") else job.untold(policy.name)
-        entry.show(job, told, wants(policy, "knows_forms"))
 
     def bring_policy(self, state: Any) -> None:
         """Restore the policy, which has just been reset, from its saved `state`."""
         jobs = {index: entry.seen for index, entry in self.jobs.items()}
         restore_policy(self.policy, state, jobs, self.site)
         self.kept_policy = state
-
-
-def _delayed(job: Job, slot: int) -> Job:
-    """Return a job without progress as one that arrives in `slot` instead of earlier."""
-    return replace(job, arrival=slot, utility=later(job.utility, slot - job.arrival, REACH))

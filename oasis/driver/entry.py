@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from oasis.model.calendar import EVER_OPEN, Calendar
 from oasis.model.errors import InstanceError, located_at
@@ -19,42 +19,21 @@ from oasis.scheduling.view import Tracked
 OBSERVED_MOST = 100
 
 
-class Submitted(Protocol):
+@dataclass(frozen=True, slots=True, eq=False)
+class Submission:
     """A job as its owner submitted it, given to the driver; a later edit replaces it."""
 
-    @property
-    def uid(self) -> str: ...  # which a later job of the same name does not share
-    @property
-    def generation(self) -> int: ...  # changes with every edit
-    @property
-    def job(self) -> Job: ...  # arriving in slot 0
-    @property
-    def initial_workers(self) -> int | None: ...  # that its owner asked for
-    @property
-    def ps_count(self) -> int | None: ...  # beside any number of workers; None: by bandwidth
-    @property
-    def resize(self) -> str: ...  # "elastic": one by one; "restart": all tasks start again
-    @property
-    def on_rejection(self) -> str: ...  # "fail", or "retry"
-    @property
-    def ends_itself(self) -> bool: ...  # it says when it ends: its work is an estimate, extended
+    uid: str  # which a later job of the same name does not share
+    job: Job  # arriving in slot 0
+    generation: int = 0  # changes with every edit
+    initial_workers: int | None = None  # that its owner asked for
+    ps_count: int | None = None  # beside any number of workers; None: by bandwidth
+    resize: str = "elastic"  # one by one; "restart": all tasks start again
+    on_rejection: str = "fail"  # or "retry"
+    ends_itself: bool = False  # it says when it ends: its work is an estimate, extended
 
 
-@dataclass(frozen=True, slots=True)
-class Submission:
-    """A job as a service holds it; of other `Submitted`, the fields kept in a saved state."""
-
-    uid: str
-    job: Job
-    generation: int = 0
-    initial_workers: int | None = None
-    ps_count: int | None = None
-    resize: str = "elastic"
-    on_rejection: str = "fail"
-    ends_itself: bool = False
-
-
-Spec = TypeVar("Spec", bound=Submitted)
+Spec = TypeVar("Spec", bound=Submission)
 AsItWas = Callable[[Submission, Spec | None], Spec]
 T = TypeVar("T")
 NO_JOB = PolicyJob("", 0.0, 1.0, ())  # the policy's view of it is never read
@@ -101,7 +80,7 @@ class Entry(Tracked, Generic[Spec]):
         """Set the allocation from `slot` on; with workers, it stays for `minimum_run` slots."""
         self.allocation, self.kept_until = allocation, 0.0
         if allocation.workers:
-            self.waiting_since, self.given = None, allocation.worker_count
+            self.waiting_since = None
             self.kept_until = float(slot + minimum_run) if minimum_run else 0.0
         elif self.waiting_since is None:
             self.waiting_since = slot
@@ -112,7 +91,7 @@ class Entry(Tracked, Generic[Spec]):
             if self.begun:
                 # A task that stays on its machine is not started
                 # again; without any, the whole job is.
-                kept = set(_tasks(self.settled)) & set(_tasks(self.allocation))
+                kept = dict(self.settled.workers).keys() & dict(self.allocation.workers)
                 self.resizes += 1
                 self.restarts += self.spec.resize == "restart" or not kept
             self.begun, self.given = True, self.allocation.worker_count
@@ -160,7 +139,7 @@ class Entry(Tracked, Generic[Spec]):
         return self.observed
 
     def state(self) -> dict[str, Any]:
-        """Return the entry as plain data, without the templates of its pods, for `take_over`."""
+        """Return the entry as data for JSON, without the templates of its pods, for `take_over`."""
         # What the policy sees of the job follows from it (`Driver.restored`): to keep that too
         # would take twenty times the room, for a utility that is sampled slot by slot.
         with located_at(f"job {self.spec.job.id}"):
@@ -173,8 +152,7 @@ class Entry(Tracked, Generic[Spec]):
             "left": self.job.work,
             "fixed": self.job.initial_workers,
             "alone": not self.forms,
-            **{name: _plain(getattr(self, name)) for name in ALLOCATIONS},
-            **{name: getattr(self, name) for name in STATE},
+            **{name: getattr(self, name) for name in (*ALLOCATIONS, *STATE)},
         }
 
     def take_over(self, state: Mapping[str, Any]) -> None:
@@ -193,19 +171,10 @@ FOLLOWS = ("spec", "job", "told", "seen", "forms")  # from the submission and wh
 STATE = [f.name for f in fields(Entry) if f.name not in (*FOLLOWS, *ALLOCATIONS)]
 
 
-def _plain(allocation: Allocation) -> list[Any]:
-    return [*(list(map(list, tasks)) for tasks in allocation.by_group), allocation.form]
-
-
 def submission_of(state: Mapping[str, Any]) -> Submission:
     """Rebuild the submission of a job from the saved state of its entry."""
     known = {each.name: state[each.name] for each in fields(Submission)}
     return Submission(**{**known, "job": parse(Job, state["job"])})
-
-
-def _tasks(allocation: Allocation) -> list[tuple[int, int]]:
-    """Return a pair (machine, number on that machine) for each worker."""
-    return [(machine, k) for machine, count in allocation.workers for k in range(count)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +218,7 @@ class SlotOutcome(Generic[Spec]):
                 by_uid.pop(uid, None)
 
 
-def differs(one: Submitted, other: Submitted) -> bool:
+def differs(one: Submission, other: Submission) -> bool:
     """Return whether two submissions of a job differ in the job or its initial workers."""
     # Cheap, and true at almost every boundary.
     if one is other or (one.generation == other.generation and one.job is other.job):

@@ -3,71 +3,80 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from numbers import Integral, Real
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, get_args
 
 from oasis.model.job import Job
-from oasis.model.records import parse, plain
+from oasis.model.records import ListOf, Record, RecordOf, TableOf, Text, Whole, entry, parse, plain
+from oasis.model.resources import Table
+from oasis.model.validation import integer
+
+
+class WorkLeft(Table[int]):
+    """Worker-slots that are left of jobs, by id."""
+
+    contents = "worker-slots by id"
+    checked = staticmethod(partial(integer, minimum=1))
 
 
 @dataclass(frozen=True, slots=True)
-class Submit:
+class Submit(Record):
     """The event that a job arrives."""
 
-    job: Job
+    job: Job = entry(RecordOf(Job))
 
 
 @dataclass(frozen=True, slots=True)
-class Advance:
+class Advance(Record):
     """The event that time passes up to slot `now`."""
 
-    now: int
+    now: int = entry(Whole())
 
 
 @dataclass(frozen=True, slots=True)
-class Cancel:
+class Cancel(Record):
     """The event that the owner of a job cancels it."""
 
-    job_id: str
+    job_id: str = entry(Text())
 
 
 @dataclass(frozen=True, slots=True)
-class FinishEarly:
+class FinishEarly(Record):
     """The event that a job is done earlier than planned."""
 
-    job_id: str
+    job_id: str = entry(Text())
 
 
 @dataclass(frozen=True, slots=True)
-class Revise:
+class Revise(Record):
     """The event that the worker-slots left of jobs, by id, are corrected."""
 
-    remaining_work: Mapping[str, int]
+    remaining_work: Mapping[str, int] = entry(TableOf(WorkLeft, Whole(1)))
 
 
 @dataclass(frozen=True, slots=True)
-class LoseServer:
+class LoseServer(Record):
     """The event that a server is lost."""
 
-    server: str
+    server: str = entry(Text())
 
 
 @dataclass(frozen=True, slots=True)
-class RestoreServer:
+class RestoreServer(Record):
     """The event that a lost server is back."""
 
-    server: str
+    server: str = entry(Text())
 
 
 @dataclass(frozen=True, slots=True)
-class ReserveWindow:
+class ReserveWindow(Record):
     """The event that servers are to be closed from slot `begin` to the slot before `end`."""
 
-    name: str
-    begin: int
-    end: int
-    servers: Sequence[str]
+    name: str = entry(Text())
+    begin: int = entry(Whole())
+    end: int = entry(Whole())
+    servers: Sequence[str] = entry(ListOf(Text()))
 
 
 Jobs = Submit | Advance | Cancel | FinishEarly | Revise
@@ -78,24 +87,9 @@ EVENTS: Mapping[str, type[Event]] = {kind.__name__: kind for kind in get_args(Ev
 
 def plain_event(event: Event) -> dict[str, Any]:
     """Return an event as plain data for a journal, from which `event_of` rebuilds it."""
-    arguments = {each.name: _plain(getattr(event, each.name)) for each in fields(event)}
-    return {"event": type(event).__name__, "arguments": arguments}
+    return {"event": type(event).__name__, "arguments": plain(event)}
 
 
 def event_of(data: Mapping[str, Any]) -> Event:
     """Rebuild an event from the data of `plain_event`."""
-    arguments = dict(data["arguments"])
-    if "job" in arguments:
-        arguments["job"] = parse(Job, arguments["job"])
-    return EVENTS[data["event"]](**arguments)
-
-
-def _plain(value: Any) -> Any:
-    """Return an argument of an event as plain data; NumPy numbers become those of Python."""
-    if isinstance(value, Job):
-        return plain(value)
-    if isinstance(value, Mapping):
-        return {name: _plain(entry) for name, entry in value.items()}
-    if isinstance(value, Integral):
-        return int(value)
-    return float(value) if isinstance(value, Real) else value
+    return parse(EVENTS[data["event"]], data["arguments"])

@@ -27,7 +27,6 @@ class JournalLock:
         name = f"{os.fspath(path)}.lock"
         with naming(name):
             descriptor = os.open(name, os.O_RDWR | os.O_CREAT, 0o666)
-        self.process = os.getpid()
         # Closing the file frees the lock, also when the scheduler is collected or the program ends.
         self._closing = weakref.finalize(self, os.close, descriptor)
         if sys.platform != "win32":

@@ -19,7 +19,7 @@ from oasis.driver.journal import (
     begin_journal,
     read_journal,
 )
-from oasis.driver.policy_state import policy_state, restore_policy
+from oasis.driver.policy_state import in_one_line, policy_state, restore_policy
 from oasis.driver.service import Answer, Service
 from oasis.model.cluster import Cluster, expect_cluster
 from oasis.model.decision import Decision
@@ -39,16 +39,15 @@ from oasis.online.recourse.policy import Recourse
 from oasis.online.recourse.rules import RuleName
 from oasis.online.rolling import restricted
 from oasis.online.rolling_oasis import RollingOASiS
-from oasis.scheduling.policy import Planner, Policy
-from oasis.scheduling.policy_check import check_policy, in_words, parameters_of
+from oasis.scheduling.policy import Policy
+from oasis.scheduling.policy_check import check_policy, parameters_of
 from oasis.scheduling.site import site_of
 
 SNAPSHOT = "oasis-live-scheduler 3"
 ENTRY = frozenset(("event", "arguments", "number", "rounds", "answer"))  # of the journal
 OWN = ("_turn", "_process", "_journal", "_lock")  # of a scheduler, not of its copy
 INTERRUPTED = "a call was interrupted; reopen the journal"
-FORKED = "the journal belongs to the process that this was forked off from; close it here"
-TAKEN_OVER = "another scheduler of this process has opened the journal"
+TAKEN_OVER = "the journal belongs to another scheduler, or to the process that this is a fork of"
 FAILED = "the policy failed in a call; reopen the journal, or make another scheduler"
 KNOWN: dict[str, type[Recourse] | type[RollingOASiS]] = {
     kind.name: kind for kind in (Recourse, RollingOASiS)
@@ -247,8 +246,7 @@ class LiveScheduler(Service):
     def promised(self, job_id: str) -> int | None:
         """The slot by which a live job must complete; None if nothing was promised."""
         with self._own_turn():
-            entry, policy = self._find(job_id), self.policy
-            return policy.promised(entry.seen) if isinstance(policy, Planner) else None
+            return self._driver.planner.promised(self._find(job_id).seen)
 
     def quote(self, job: Job) -> Quote:
         """Quote `job`: the decision of `submit` now, and its effects on other jobs.
@@ -256,15 +254,14 @@ class LiveScheduler(Service):
         Nothing changes. With a limit in seconds `submit` may still decide otherwise.
         """
         with self._in_turn():
+            event = events.Submit(job)
             self._check_new(job)
-            quote: Quote | None = None
-            if isinstance(self.policy, Planner):
-                quote = self.policy.foresee(job, self.now)
+            quote: Quote | None = self._driver.planner.foresee(job, self.now)
             if quote is not None:
                 return quote
             # The policy does not say it: everything is copied, and the call is made there.
             copy = deepcopy(self)
-            decision = copy._take_in(events.Submit(job))
+            decision = copy._take_in(event)
             assert isinstance(decision, Decision)
             return Quote(decision, copy.last_change)
 
@@ -301,10 +298,7 @@ class LiveScheduler(Service):
 
     def revise(self, job_id: str, remaining_work: int) -> Change:
         """Set the work that a live job has left to `remaining_work` worker-slots."""
-        with self._in_turn():
-            job_id = self._find(job_id).job.id
-            work = integer(remaining_work, "remaining_work", minimum=1)
-            return self._call(events.Revise({job_id: work}), Change)
+        return self._call(events.Revise({job_id: remaining_work}), Change)
 
     def revise_all(self, remaining_work: Mapping[str, int]) -> Change:
         """Correct the work left of several live jobs at once, by id; recourse plans once for all.
@@ -397,9 +391,6 @@ class LiveScheduler(Service):
     @contextmanager
     def _in_turn(self) -> Iterator[None]:
         """Hold the lock for one call; `OasisError` if the scheduler can make no calls any more."""
-        # First of all: in a process forked off, a turn that another thread had never ends.
-        if self._lock is not None and self._lock.process != os.getpid():
-            raise OasisError(FORKED)
         with self._own_turn():
             if self._has_failed:
                 raise OasisError(FAILED)
@@ -424,7 +415,7 @@ class LiveScheduler(Service):
             state = {
                 "policy": policy.name,
                 "parameters": parameters_of(policy),
-                "making": policy.making() if isinstance(policy, Planner) else None,
+                "making": driver.planner.making(),
                 "cluster": cluster_to_dict(self.cluster),
                 "state": {"driver": driver.state(), "policy": policy_state(policy, driver.jobs)},
                 "totals": self.totals.to_dict(),
@@ -601,13 +592,8 @@ class LiveScheduler(Service):
 @contextmanager
 def _restoring(path: str | os.PathLike[str]) -> Iterator[None]:
     """Turn every exception of the block into an `OasisError` of one line that names the file."""
-    with located_at(source=path):
-        try:
-            yield
-        except OasisError:
-            raise
-        except Exception as error:
-            raise OasisError(f"expected what was saved, got {in_words(error)}") from error
+    with located_at(source=path), in_one_line("", "expected what was saved"):
+        yield
 
 
 def _snapshot_of(path: str | os.PathLike[str]) -> str:

@@ -10,9 +10,10 @@ from oasis.driver.books import check_plan, choose_forms
 from oasis.model import rounding
 from oasis.model.errors import PolicyError
 from oasis.scheduling.book import EmptyCluster
+from oasis.scheduling.job import PolicyJob
 from oasis.scheduling.policy import Plan, Planner, Policy, wants
 from oasis.scheduling.policy_check import own_error
-from oasis.scheduling.view import Books, View
+from oasis.scheduling.view import Books, Tracked, View
 
 INFINITY = float("inf")
 # Far more calls than waiting for something can take; a policy that
@@ -66,6 +67,11 @@ class Loop:
         self._slotted, self.empty = books.site.slotted, EmptyCluster(books.site)
         self._once = isinstance(policy, Planner)
         self._idle_calls = 0
+
+    def show(self, tracked: Tracked, job: PolicyJob) -> None:
+        """Set the views of `job` in its record: all facts, and those that the policy may know."""
+        told = job if self.told_remaining else job.untold(self.policy.name)
+        tracked.show(job, told, self.knows_forms)
 
     def step(self, until: float = INFINITY) -> bool:
         """Advance to the next event or timer; return False if there is none up to `until`."""

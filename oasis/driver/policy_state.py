@@ -2,7 +2,7 @@
 
 The text is a `pickle`. Its reader knows the few names in `_PLAIN` and its own five methods, and no
 class or function of anybody else: objects are made empty and filled attribute by attribute. What a
-fresh policy of the same making has, its functions too, stays and is brought into the saved state.
+fresh policy of the same making has and names in `REMADE`, such as functions, stays.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import pickletools
 import sys
 import zlib
 from collections.abc import Container, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from enum import Enum
-from functools import cache, cached_property, partial
-from types import BuiltinFunctionType, FunctionType, MemberDescriptorType, MethodType
+from functools import cache
+from types import FunctionType, MemberDescriptorType
 from typing import Any
 
 import numpy as np
@@ -29,12 +29,12 @@ from oasis.scheduling.policy_check import in_words
 from oasis.scheduling.site import Site, cluster_of
 
 PACKAGES = ("oasis.model.", "oasis.online.", "oasis.scheduling.", "baselines.")
+PLAIN = "expected plain data, or attributes that REMADE names"
 GIVEN = "_given"  # what a policy was made with, which a fresh one has
 _PLAIN = {
     "builtins": ("bool", "dict", "float", "int", "list", "set", "str", "tuple"),
     "collections": ("Counter", "OrderedDict", "defaultdict", "deque"),
 }
-_FUNCTIONS = (BuiltinFunctionType, FunctionType, MethodType, partial, type, np.ufunc)
 _BIT_GENERATORS = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")  # of numpy.random
 # The writer writes none of these: they change machines and live jobs, or allocate without a limit.
 _FORBIDDEN = frozenset(("BUILD", "PUT", "BINPUT", "LONG_BINPUT"))
@@ -46,41 +46,48 @@ def policy_state(policy: Any, live: Container[int]) -> str:
         try:
             content = _written(policy, policy, live)
         except InputError:
-            for name, item in attributes(policy).items():  # which of them it is
-                if name != GIVEN and not isinstance(item, _FUNCTIONS):
-                    with located_at(name):
-                        _written(item, policy, live)
+            for name, item in _kept(policy).items():  # which of them it is
+                with located_at(name):
+                    _written(item, policy, live)
             raise
     return base64.b64encode(zlib.compress(content)).decode("ascii")
 
 
 def _written(value: Any, policy: Any, live: Container[int]) -> bytes:
     content = io.BytesIO()
-    try:
+    with in_one_line("", PLAIN):  # too deep, or an attribute that cannot be read
         writer = _StateWriter(content, policy, live)
         writer.dump(value)
         saved = writer.memo.copy().keys() - writer.paths  # by id
         # A function that works on a saved object would, in a fresh policy, work on another one.
-        astray = [f for f, target in _targets(writer.parts) if id(target) in saved]
-    except OasisError:
-        raise
-    except Exception as error:  # too deep, or an attribute that cannot be read
-        raise _unwritable(in_words(error)) from error
-    if astray:
-        raise _unwritable(astray[0])
+        for part in writer.parts.values():
+            for name in attributes(part).keys() & _remade(part):
+                function = getattr(part, name)
+                if not saved.isdisjoint(map(id, _works_on(function))):
+                    raise InputError("", PLAIN, function.__qualname__)
     return content.getvalue()
 
 
 def restore_policy(fresh: Any, text: Any, jobs: Mapping[int, PolicyJob], site: Site) -> None:
     """Bring a policy that has just been reset on `site` into the state of `policy_state`."""
-    try:
+    with in_one_line("policy state", "expected the state of such a policy, undamaged"):
         content = zlib.decompress(base64.b64decode(text, validate=True))
-        _StateReader(content, fresh, jobs, site).bring()
+        for code, _, _ in pickletools.genops(content):
+            if code.name in _FORBIDDEN:
+                raise OasisError(f"policy state: expected plain data, got {code.name}")
+        if _StateReader(content, fresh, {**jobs, "site": site}).load() is not fresh:
+            raise OasisError("policy state: expected the state of a policy")
+
+
+@contextmanager
+def in_one_line(field: str, expected: str) -> Iterator[None]:
+    """Turn every exception of the block that is no `OasisError` into an `InputError` of `field`."""
+    try:
+        yield
     except OasisError:
         raise
     except Exception as error:
-        expected = "expected the state of such a policy, undamaged"
-        raise OasisError(f"policy state: {expected}: {in_words(error)}") from error
+        raise InputError(field, f"{expected}: {in_words(error)}") from error
 
 
 def site_text(site: Site) -> list[Any]:
@@ -104,11 +111,8 @@ class _StateWriter(pickle.Pickler):
 
     def reducer_override(self, value: Any) -> Any:
         kind = type(value)
-        if isinstance(value, _FUNCTIONS):
-            if value in _MAKERS or (isinstance(value, type) and _is_plain(value)):
-                return NotImplemented
-            raise _unwritable(_called(value))
-        if _is_plain(kind):
+        is_maker = isinstance(value, FunctionType) and value in _MAKERS
+        if is_maker or _is_plain(value if kind is type else kind):
             return NotImplemented
         if kind is np.ndarray and not (value.dtype.hasobject or value.dtype.names):
             data = value.tobytes() if not value.flags.writeable else bytearray(value.tobytes())
@@ -126,56 +130,31 @@ class _StateWriter(pickle.Pickler):
         # What could not be read back is refused now, not when the state is needed; what
         # an object holds as one of Python's collections is no attribute.
         is_collection = isinstance(value, (dict, float, frozenset, int, list, set, str))
-        is_unknown = path is None and _class_of(name, self._own) is not kind
+        is_unknown = path is None and (_class_of(name, self._own) is not kind or _remade(value))
         if is_unknown or (is_collection and not isinstance(value, Enum)):
-            raise _unwritable(name)
+            known_as = getattr(value, "__qualname__", name)
+            raise InputError("", PLAIN, known_as.replace(":", ".").lstrip("."))
         if isinstance(value, Enum):
             return _StateReader.made, (name, None, value.name)
         if isinstance(value, tuple):
             return _StateReader.made, (name, None, *value)
-        items = attributes(value)
-        for known in (GIVEN, *getattr(kind, "REMADE", ())):  # what a fresh one has, too
-            items.pop(known, None)
-        functions = {key: _called(f) for key, f in items.items() if isinstance(f, _FUNCTIONS)}
-        if path is None and functions:
-            raise _unwritable(*functions.values())
-        state = {key: item for key, item in items.items() if key not in functions}
-        return _StateReader.made, (name, path, functions), state, None, None, _StateReader.filled
+        made = _StateReader.made, (name, path)
+        return *made, _kept(value), None, None, _StateReader.filled
 
 
 class _StateReader(pickle.Unpickler):
     """An unpickler that calls nothing but its own methods and `_PLAIN`, whatever it reads."""
 
-    def __init__(
-        self, content: bytes, fresh: Any, jobs: Mapping[int, PolicyJob], site: Site
-    ) -> None:
+    def __init__(self, content: bytes, fresh: Any, named: dict[Any, Any]) -> None:
         super().__init__(io.BytesIO(content))
-        self._content, self._fresh = content, fresh
-        self._own, self._jobs, self._site = type(fresh).__module__, jobs, site
+        self._own, self._named = type(fresh).__module__, named  # live jobs and the site
         self._parts = _parts(fresh, self._own)
         self._made: dict[int, Any] = {}
 
-    def bring(self) -> None:
-        """Load the state into the fresh policy; `OasisError` if it is not that of such a policy."""
-        for code, _, _ in pickletools.genops(self._content):
-            if code.name in _FORBIDDEN:
-                raise OasisError(f"policy state: expected plain data, got {code.name}")
-        if self.load() is not self._fresh:
-            raise OasisError("policy state: expected the state of a policy")
-        kept = {id(part) for part in _parts(self._fresh, self._own).values()}
-        replaced = {id(part) for part in self._parts.values()} - kept
-        for function, target in _targets(self._parts):
-            if id(target) in replaced:
-                raise OasisError(f"policy state: the function {function} is of a part that is gone")
-
     def persistent_load(self, name: Any) -> Any:
-        if name == "cluster":
-            return self._cluster
-        return self._site if name == "site" else self._jobs[name]
-
-    @cached_property
-    def _cluster(self) -> Cluster:
-        return cluster_of(self._site)
+        if name == "cluster" and name not in self._named:
+            self._named[name] = cluster_of(self._named["site"])
+        return self._named[name]
 
     def find_class(self, module: str, name: str) -> Any:
         if name in _PLAIN.get(module, ()):
@@ -207,12 +186,9 @@ class _StateReader(pickle.Unpickler):
                 return kind.__members__[parts[0]]
             if issubclass(kind, tuple):
                 return tuple.__new__(kind, parts)
+            if _remade(kind):
+                raise OasisError(f"policy state: a fresh policy has no {name} at {path}")
             made = object.__new__(kind)
-        (functions,), before = parts, attributes(made)
-        for key, called in functions.items():
-            if not isinstance(before.get(key), _FUNCTIONS) or _called(before[key]) != called:
-                function = f"the function {called}"
-                raise OasisError(f"policy state: {function} has no counterpart in a fresh policy")
         self._made[id(made)] = made
         return made
 
@@ -229,33 +205,25 @@ class _StateReader(pickle.Unpickler):
 _MAKERS = [vars(_StateReader)[name] for name in ("array", "number", "generator", "made", "filled")]
 
 
-def _unwritable(*names: str) -> InputError:
-    got = ", ".join(name.replace(":", ".").lstrip(".") for name in names)
-    return InputError("", "expected plain data", got)
-
-
 def _is_plain(kind: type[Any]) -> bool:
     return kind.__qualname__ in _PLAIN.get(kind.__module__, ())
 
 
-def _called(function: Any) -> str:
-    return str(getattr(function, "__qualname__", type(function).__qualname__))
+def _remade(value: Any) -> tuple[str, ...]:
+    """Return the names of the attributes that a fresh object of the same making has, too."""
+    return getattr(value, "REMADE", ())
 
 
-def _targets(parts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the name of each function among the attributes, and each object that it refers to."""
-    for part in parts.values():
-        for function in attributes(part).values():
-            if isinstance(function, _FUNCTIONS):
-                targets = [getattr(function, "__self__", None)]
-                for cell in getattr(function, "__closure__", None) or ():
-                    with suppress(ValueError):  # the variable has no value yet
-                        targets.append(cell.cell_contents)
-                if isinstance(function, partial):
-                    targets += [*function.args, *function.keywords.values()]
-                for value in targets:
-                    if not (isinstance(value, _FUNCTIONS) or _is_frozen(value)):
-                        yield _called(function), value
+def _kept(value: Any) -> dict[str, Any]:
+    """Return the attributes of an object that are part of a state, by name."""
+    left_out = (GIVEN, *_remade(value))
+    return {name: item for name, item in attributes(value).items() if name not in left_out}
+
+
+def _works_on(function: Any) -> list[Any]:
+    """Return the objects that a function is bound to, or has of the variables around it."""
+    cells = getattr(function, "__closure__", None) or ()
+    return [getattr(function, "__self__", None), *(cell.cell_contents for cell in cells)]
 
 
 def _parts(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -18,7 +18,7 @@ from oasis.model.errors import InstanceError
 from oasis.model.job import Job
 from oasis.model.rounding import TOLERANCE
 from oasis.model.schedule import Schedule
-from oasis.model.validation import integer, text
+from oasis.model.validation import integer
 from oasis.online.answers import (
     WAITS,
     Change,
@@ -39,15 +39,6 @@ Live = Entry[Submission]
 Answer = Decision | Progress | Change
 
 
-@dataclass(slots=True)
-class Happened:
-    """Jobs that one event completed, made the policy give up, or whose promise it broke."""
-
-    completed: list[Completion] = field(default_factory=list)
-    gone: list[str] = field(default_factory=list)  # given up
-    broken: list[str] = field(default_factory=list)  # jobs whose promise was
-
-
 class Service:
     """Base of `LiveScheduler`: takes in events; jobs do their work exactly as planned."""
 
@@ -61,7 +52,6 @@ class Service:
         self.totals, self.last_change, self.calls = Totals(), Change(), 0
         # Whether the policy failed at the last event: what was taken in is then not taken back.
         self._has_failed = False
-        self._happened = Happened()
         self._rounds: list[int] = []  # of the search in each decision of the last event
         self._given: list[int] = []
         self._servers = {name: k for k, name in enumerate((*cluster.worker_ids, *cluster.ps_ids))}
@@ -80,8 +70,6 @@ class Service:
 
     def _check_new(self, job: Job) -> None:
         """Raise `InstanceError` unless `job` can arrive now."""
-        if not isinstance(job, Job):
-            raise InstanceError("job", "expected a job", job)
         self.cluster.check(job)
         if job.arrival != self.now:
             expected = f"expected the present slot {self.now}"
@@ -104,9 +92,7 @@ class Service:
 
     def _planned(self) -> Planned:
         """Return schedule and utility of live jobs, by id; empty if the policy is no `Planner`."""
-        if not isinstance(self.policy, Planner):
-            return {}
-        plans = dict(self.policy.planned())
+        plans = dict(self._driver.planner.planned())
         for entry in self._driver.jobs.values():
             # a policy that sees one form of a job does not know which one it is
             if entry.form and not entry.seen.forms and entry.job.id in plans:
@@ -132,7 +118,9 @@ class Service:
     def _take_in(self, event: events.Event, rounds: Sequence[int] = ()) -> Answer:
         """Carry out an event and return the answer; wrong arguments raise and change nothing."""
         # Its decisions search for exactly so many `rounds` each; by default as time allows.
-        self._happened = happened = Happened()
+        self._completed: list[Completion] = []
+        self._gone: list[str] = []  # jobs that were given up
+        self._broken: list[str] = []  # jobs whose promise was
         self._rounds, self._given = [], list(rounds)
         # Taken before the event, and again after it: the difference is what it did to others.
         before = self._planned()
@@ -141,15 +129,14 @@ class Service:
             before,
             self._planned(),
             own,
-            completed=happened.completed,
-            gone=happened.gone,
-            broken=happened.broken,
+            completed=self._completed,
+            gone=self._gone,
+            broken=self._broken,
         )
         self.calls += 1
         if isinstance(event, events.Advance):  # what completed leaves the plan without a loss
-            gone = tuple(happened.gone)
-            self.last_change = Change(given_up=gone)
-            return Progress(self.now, tuple(happened.completed), gone)
+            self.last_change = Change(given_up=tuple(self._gone))
+            return Progress(self.now, tuple(self._completed), tuple(self._gone))
         return self.last_change if decision is None else decision
 
     def _carry_out(self, event: events.Event) -> tuple[Decision | None, str | None]:
@@ -225,7 +212,7 @@ class Service:
         # The driver says when it arrives: the slot of its step.
         specs = self._specs | {uid: Submission(uid, replace(job, arrival=0))}
         reason = self._step(self.now, specs=specs).rejected.get(uid)
-        decisions = self.policy.last_decisions() if isinstance(self.policy, Planner) else {}
+        decisions = self._driver.planner.last_decisions()
         if index in decisions:
             return decisions[index]
         if reason is not None:
@@ -245,14 +232,8 @@ class Service:
 
     def _revise(self, remaining_work: Mapping[str, int]) -> None:
         """Set the worker-slots left of jobs, by id, and ask the policy for a new plan."""
-        if not isinstance(remaining_work, Mapping):
-            expected = "expected a mapping of ids to worker-slots"
-            raise InstanceError("remaining_work", expected, remaining_work)
         # All are looked up before any is changed: one wrong id leaves everything as it was.
-        revised = [
-            (self._find(job_id), integer(work, f"remaining_work[{job_id!r}]", minimum=1))
-            for job_id, work in remaining_work.items()
-        ]
+        revised = [(self._find(job_id), work) for job_id, work in remaining_work.items()]
         for entry, work in revised:
             entry.work = entry.done + work
         if revised:
@@ -262,10 +243,8 @@ class Service:
         """Set a maintenance window, which replaces one of the same name; no machines remove it."""
         begin = integer(event.begin, "begin", minimum=self.now)
         end = integer(event.end, "end", minimum=begin + 1)
-        if isinstance(event.servers, str) or not isinstance(event.servers, Sequence):
-            raise InstanceError("servers", "expected a sequence of ids of servers", event.servers)
         machines = frozenset(self._index(server, "servers") for server in event.servers)
-        window = CalendarEntry(text(event.name, "name"), begin, end, machines)
+        window = CalendarEntry(event.name, begin, end, machines)
         windows = tuple(w for w in self._driver.calendar.windows if w.name != window.name)
         windows += (window,) if window.machines else ()
         self._step(self.now, ask=True, calendar=Calendar(windows))
@@ -278,7 +257,7 @@ class Service:
         self, slot: int, *, ends: Mapping[str, int] = NOBODY, ask: bool = False, **news: Any
     ) -> SlotOutcome[Submission]:
         """Tell the driver of `news` and `ends`, last slots of completed jobs; count the outcome."""
-        driver, cut = self._driver, self._cut_short
+        driver, planner, cut = self._driver, self._driver.planner, self._driver.planner.cut_short
         news = {"specs": self._specs, "down": frozenset(driver.away), **news}
         windows = news.pop("calendar", driver.calendar).windows
         ahead = Calendar(tuple(window for window in windows if window.end > slot))
@@ -286,31 +265,23 @@ class Service:
         # Set before the step and cleared after it: whatever
         # interrupts it, the books are half changed.
         self._has_failed = True
-        if isinstance(self.policy, Planner):
-            self.policy.rounds_given = self._given.pop(0) if self._given else None
-        with naming_own_line(self.policy, "decide", slot):
-            decided = driver.step(slot, facts, ask=ask)
-        if isinstance(self.policy, Planner):
-            self._rounds.append(self.policy.rounds_done)
-            self.policy.rounds_given = None
+        planner.rounds_given = self._given.pop(0) if self._given else None
+        decided = driver.step(slot, facts, ask=ask)
+        self._rounds.append(planner.rounds_done)
+        planner.rounds_given = None
         self._has_failed = False
-        happened = self._happened
         for uid in decided.completed:
             entry = decided.entries[uid]
             utility = float(entry.spec.job.utility(ends[uid] - entry.arrived))
-            happened.completed.append(Completion(entry.job.id, ends[uid], utility))
+            self._completed.append(Completion(entry.job.id, ends[uid], utility))
             self._count(completed=1, utility=utility, worker_slots_done=int(entry.done))
         for uid in decided.given_up:
             entry = decided.entries[uid]
-            happened.gone.append(entry.job.id)
+            self._gone.append(entry.job.id)
             done = int(entry.done)
             self._count(given_up=1, worker_slots_done=done, worker_slots_wasted=done)
             self._count(given_up_after_start=entry.done > 0)
         entries = decided.entries | driver.by_uid
-        happened.broken += [entries[uid].job.id for uid in decided.late]
-        self._count(broken_promises=len(decided.late), cut_short=self._cut_short - cut)
+        self._broken += [entries[uid].job.id for uid in decided.late]
+        self._count(broken_promises=len(decided.late), cut_short=planner.cut_short - cut)
         return decided
-
-    @property
-    def _cut_short(self) -> int:
-        return self.policy.cut_short if isinstance(self.policy, Planner) else 0

@@ -35,7 +35,9 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
 def _near(name: str, known: list[str]) -> list[str]:
     from difflib import get_close_matches  # noqa: PLC0415 (only where something is wrong)
 
-    plain, initials = _plain(name), _initials(name)
+    words = re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])", name)
+    # ``fs`` for ``fair-share`` and ``FairShare``
+    plain, initials = _plain(name), "".join(word[0] for word in words).casefold()
     same = [plain, initials] if len(initials) > 1 else [plain]
     by_plain: dict[str, list[str]] = {}
     for entry in known:
@@ -54,9 +56,3 @@ def _near(name: str, known: list[str]) -> list[str]:
 def _plain(name: str) -> str:
     """Return the letters and digits of `name` in lower case: ``Finish_Time`` is ``finishtime``."""
     return re.sub(r"[\W_]+", "", name).casefold()
-
-
-def _initials(name: str) -> str:
-    """Return the first letters of the words in `name`: ``fs`` for ``fair-share``, ``FairShare``."""
-    words = re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])", name)
-    return "".join(word[0] for word in words).casefold()

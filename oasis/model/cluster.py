@@ -129,7 +129,21 @@ class Cluster(Summarised, Unchanging):
         check_unique(self.resources, "resources", "resource")
         seen: set[str] = set()
         for group in GROUPS:
-            self._expand(group, seen)
+            servers = group.servers(self)
+            for k, server in enumerate(servers):
+                with located_at(f"{group}_servers[{k}]"):
+                    with located_at("capacity"):
+                        check_known(server.capacity, self.resources)
+                    # The name of a group counts too: a machine w beside w#0 would be confusing.
+                    names = {server.id, *server.ids}
+                    if seen & names:
+                        raise InstanceError("id", f"duplicate server id {server.id!r}")
+                    seen |= names
+            rows = [as_array(server.capacity, self.resources) for server in servers]
+            each = np.array(rows, dtype=np.float64).reshape(-1, len(self.resources))
+            object.__setattr__(self, f"{group}_capacity", _by_machine(each, servers))
+            ids = tuple(name for server in servers for name in server.ids)
+            object.__setattr__(self, f"{group}_ids", ids)
 
     def summary(self) -> tuple[str, Facts]:
         """Servers of each group, resources and the length of a slot."""
@@ -137,23 +151,6 @@ class Cluster(Summarised, Unchanging):
         slot = f"{self.slot_seconds:g} s"
         names = ", ".join(self.resources)
         return "Cluster", [("servers", servers), ("resources", names), ("slots of", slot)]
-
-    def _expand(self, group: TaskGroup, seen: set[str]) -> None:
-        servers = group.servers(self)
-        for k, server in enumerate(servers):
-            with located_at(f"{group}_servers[{k}]"):
-                with located_at("capacity"):
-                    check_known(server.capacity, self.resources)
-                # The name of a group counts too: a machine called w beside w#0 would be confusing.
-                names = {server.id, *server.ids}
-                if seen & names:
-                    raise InstanceError("id", f"duplicate server id {server.id!r}")
-                seen |= names
-        rows = [as_array(server.capacity, self.resources) for server in servers]
-        each = np.array(rows, dtype=np.float64).reshape(-1, len(self.resources))
-        object.__setattr__(self, f"{group}_capacity", _by_machine(each, servers))
-        ids = tuple(name for server in servers for name in server.ids)
-        object.__setattr__(self, f"{group}_ids", ids)
 
     def check(self, job: Job) -> None:
         """Raise `InstanceError` if `job` names an unknown resource or can never end its work."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from oasis.model import document
+from oasis.model.document import count, flag, list_of, optional, real, record, text
 from oasis.model.schedule import Schedule
 from oasis.model.summary import Facts, Summarised, short
 
@@ -193,4 +193,22 @@ class Decision(Summarised):
         InstanceError
             With the path of what is missing or wrong.
         """
-        return document.record(cls, data)
+        return _READ(data)
+
+
+_BOTTLENECK = record(
+    Bottleneck,
+    **{"resource": text, "group": text, "servers": list_of(text), "slots": list_of(count)},
+    **{"cost": real, "share": real},
+)
+_REJECTION = record(
+    Rejection,
+    **{"smallest_utility": real, "smallest_utility_completion": count},
+    **{"utility_factor": optional(real), "bottleneck": optional(_BOTTLENECK)},
+)
+_READ = record(
+    Decision,
+    **{"job_id": text, "admitted": flag, "payoff": real, "utility": real, "cost": real},
+    **{"completion": optional(count), "schedule": optional(Schedule.from_dict)},
+    **{"reason": optional(text), "rejection": optional(_REJECTION)},
+)

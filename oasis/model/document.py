@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields
-from functools import cache, partial
-from types import UnionType
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar
 
 from oasis.model import validation
 from oasis.model.errors import InstanceError, located_at
@@ -84,24 +81,6 @@ def list_of(reader: Reader[T]) -> Reader[tuple[T, ...]]:
     return read
 
 
-def record(kind: type[T], data: Any) -> T:
-    """Build the dataclass `kind` from an object that has an entry for each public field."""
-    own: Any = kind  # a class is hashable, which mypy does not see of its type
-    return kind(**{name: entry(data, name, reader) for name, reader in _readers(own)})
-
-
-@cache
-def _readers(kind: type[Any]) -> list[tuple[str, Reader[Any]]]:
-    hints = get_type_hints(kind)
-    names = [one.name for one in fields(kind)]
-    return [(name, _reader_of(hints[name])) for name in names if not name.startswith("_")]
-
-
-def _reader_of(kind: Any) -> Reader[Any]:
-    """Return a reader for an annotation: plain type, ``X | None``, tuple or another dataclass."""
-    if get_origin(kind) is UnionType:
-        return optional(_reader_of(get_args(kind)[0]))
-    if get_origin(kind) is tuple:
-        return list_of(_reader_of(get_args(kind)[0]))
-    plain: dict[Any, Reader[Any]] = {str: text, bool: flag, float: real, int: count}
-    return plain.get(kind) or getattr(kind, "from_dict", None) or partial(record, kind)
+def record(kind: Callable[..., T], **readers: Reader[Any]) -> Reader[T]:
+    """Return a reader of objects with these entries, and possibly others, as a `kind`."""
+    return lambda data: kind(**{name: entry(data, name, read) for name, read in readers.items()})

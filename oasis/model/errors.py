@@ -48,14 +48,7 @@ class OasisError(Exception):
         return ": ".join((*map(str, self.sources), super().__str__()))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickled, (type(self), self.args), self.__dict__
-
-
-def _unpickled(kind: type[OasisError], arguments: tuple[Any, ...]) -> OasisError:
-    """Make an error of class `kind` without its constructor, for unpickling."""
-    error: OasisError = kind.__new__(kind, *arguments)
-    error.args = arguments
-    return error
+        return type(self).__new__, (type(self), *self.args), self.__dict__  # without `__init__`
 
 
 _NOTHING: Any = object()  # for `got`: None is a value that may be found

@@ -17,22 +17,28 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, TextIO, cast
 
+from oasis.extras import EXTRAS, install_line
 from oasis.model.errors import InstanceError
-from oasis.model.extras import EXTRAS, install_line
 
 STANDARD_INPUT = "-"
-PARQUET = "a Parquet file"
-MAGIC = b"PAR1"  # with which it begins
+MAGIC = b"PAR1"  # with which a Parquet file begins
 CONTROL = (*range(7), *range(14, 27), *range(28, 32))  # codes that text has no use for
 SAMPLE = 8192  # bytes that are looked at
 
 
-def read_content(path: str | os.PathLike[str], *, also: Collection[str] = ()) -> bytes:
-    """Read and decompress a text file; binary data raise, except of a `binary_kind` in `also`."""
+def read_content(path: str | os.PathLike[str], *, parquet: bool = False) -> bytes:
+    """Read and decompress a text file, or with `parquet` such a one; other binary data raise."""
     is_file = str(path) != STANDARD_INPUT
     content = decompressed(Path(path).read_bytes() if is_file else _standard_bytes(sys.stdin))
-    if binary_kind(content) not in also:
-        refuse_binary(content)
+    begin = content[:SAMPLE]
+    control = sum(begin.count(bytes([code])) for code in CONTROL)
+    if is_parquet(content):
+        if not parquet:
+            raise InstanceError("", "expected text, got what looks like a Parquet file")
+    # a stray byte spoils its row alone
+    elif b"\0" in content.partition(b"\n")[0] or 10 * control > len(begin) + 100:
+        shown = begin[:4].hex(" ")
+        raise InstanceError("", f"expected UTF-8 text, got binary data, which begins with {shown}")
     return content
 
 
@@ -85,24 +91,12 @@ COMPRESSIONS: Mapping[bytes, tuple[str, Callable[[bytes], bytes]]] = {
 }  # how a file begins -> what compressed it
 
 
-def binary_kind(content: bytes) -> str | None:
-    """Return `PARQUET` if `content` begins as a Parquet file does; None otherwise."""
+def is_parquet(content: bytes) -> bool:
+    """Return whether `content` begins as a Parquet file does."""
     # The same letters may begin a table whose first column has that name.
     follows = content[len(MAGIC) : len(MAGIC) + 1]
     is_text = follows.isascii() and follows.decode("ascii").isprintable()
-    return PARQUET if content.startswith(MAGIC) and not is_text else None
-
-
-def refuse_binary(content: bytes) -> None:
-    """Raise `InstanceError` if `content` is not text."""
-    if binary_kind(content) is not None:
-        raise InstanceError("", f"expected text, got what looks like {PARQUET}")
-    begin = content[:SAMPLE]
-    control = sum(begin.count(bytes([code])) for code in CONTROL)
-    # a stray byte spoils its row alone
-    if b"\0" in content.partition(b"\n")[0] or 10 * control > len(begin) + 100:
-        shown = begin[:4].hex(" ")
-        raise InstanceError("", f"expected UTF-8 text, got binary data, which begins with {shown}")
+    return content.startswith(MAGIC) and not is_text
 
 
 RESULTS = ("run", "solve", "ratio", "compare", "replay", "whatif", "quote")

@@ -15,8 +15,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from oasis.extras import require
 from oasis.model.errors import InputError
-from oasis.model.extras import require
 
 _unfinished: set[Path] = set()  # temporary files that exist or are about to be made
 
@@ -31,8 +31,13 @@ def write_bytes(path: str | os.PathLike[str], content: bytes, *, durable: bool =
         target, status = _destination(path)
         if _is_renamed_over(target, status):
             _replace(target, content, status, durable)
-        else:
-            _write_through(path, content)
+            return
+        # Opening standard output again would truncate it, and what was printed before be lost.
+        own = _standard_descriptor(os.stat(path))
+        # without O_CREAT: a pipe that has gone away does not become a file
+        descriptor = os.open(path, os.O_WRONLY | os.O_TRUNC) if own is None else own
+        with open(descriptor, "wb", closefd=own is None) as stream:
+            stream.write(content)
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
@@ -208,15 +213,6 @@ def _replace(target: Path, content: bytes, status: os.stat_result | None, durabl
                 os.fsync(directory)
             finally:
                 os.close(directory)
-
-
-def _write_through(path: str | os.PathLike[str], content: bytes) -> None:
-    # Opening standard output again would truncate it, and what was printed before would be lost.
-    own = _standard_descriptor(os.stat(path))
-    # without O_CREAT: a pipe that has gone away does not become a file
-    descriptor = os.open(path, os.O_WRONLY | os.O_TRUNC) if own is None else own
-    with open(descriptor, "wb", closefd=own is None) as stream:
-        stream.write(content)
 
 
 @contextmanager

@@ -5,16 +5,12 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 
-import numpy as np
-import numpy.typing as npt
-
 from oasis.model.errors import InputError
-from oasis.model.rounding import FloatArray, IntArray
+from oasis.model.rounding import FloatArray
 
 if TYPE_CHECKING:
     from oasis.model.cluster import Cluster, Server
     from oasis.model.forms import InForms, Requirement
-    from oasis.model.job import Job
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -86,10 +82,6 @@ class TaskGroup(StrEnum):
     def capacity(self, cluster: Cluster) -> FloatArray:
         """Return the capacities of the machines that host the group, (H, R) or (K, R)."""
         return cluster.worker_capacity if self is _WORKER else cluster.ps_capacity
-
-    def needed(self, job: Job, workers: npt.ArrayLike) -> IntArray:
-        """Return the tasks of this group for each count of workers: itself, or PSs by (6)."""
-        return np.asarray(workers) if self is _WORKER else job.ps_needed(workers)
 
 
 GROUPS = tuple(TaskGroup)

@@ -154,10 +154,8 @@ class Job(InForms, WorkerCounts, Summarised, Unchanging):
 
     def __post_init__(self) -> None:
         check(self)
-        if not self._make_forms():
-            self._check_together()
-
-    def _check_together(self) -> None:
+        if self._make_forms():
+            return
         least = self.min_workers
         if least > self.chunks:
             raise InstanceError("min_workers", f"expected at most chunks ({self.chunks})", least)

@@ -209,12 +209,9 @@ class ListOf(Kind):
         return [self.item.plain(part) for part in value]
 
     def body(self) -> Schema:
-        schema: Schema = {"type": "array"}
-        if self.filled:
-            schema["minItems"] = 1
-        if self.unique:
-            schema["uniqueItems"] = True
-        return schema | {"items": self.item.schema()}
+        filled = {"minItems": 1} if self.filled else {}
+        unique = {"uniqueItems": True} if self.unique else {}
+        return {"type": "array", **filled, **unique, "items": self.item.schema()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,26 +302,21 @@ class _Form:
 
     def __init__(self, record: type[Any]) -> None:
         self.entries = {one.name: one for one in fields(record) if "kind" in one.metadata}
-        kinds: dict[str, Kind] = {name: one.metadata["kind"] for name, one in self.entries.items()}
+        self.kinds = {name: one.metadata["kind"] for name, one in self.entries.items()}
         defaults = {name: one.metadata["absent"] for name, one in self.entries.items()}
         self.absent = {name: value for name, value in defaults.items() if value is not MISSING}
-        self.required = [
-            name
-            for name, one in self.entries.items()
-            if one.default is MISSING and name not in self.absent
-        ]
-        self.optional = [name for name in kinds if name not in self.required]
+        no_default = [name for name, one in self.entries.items() if one.default is MISSING]
+        self.required = [name for name in no_default if name not in self.absent]
+        self.optional = [name for name in self.entries if name not in self.required]
         self.checks = [
-            (name, kind.check, self.entries[name].default is None) for name, kind in kinds.items()
-        ]
-        self.left_out = [(name, checked) for name, checked, is_none in self.checks if is_none]
-        self.writers = [
-            (name, self.entries[name].default, kind.plain) for name, kind in kinds.items()
+            (name, kind.check, self.entries[name].default is None)
+            for name, kind in self.kinds.items()
         ]
         # those that do more than hand on what the constructor checks
-        self.parsers = {
-            name: kind.parse for name, kind in kinds.items() if type(kind).parse is not Kind.parse
+        own = {
+            name: kind for name, kind in self.kinds.items() if type(kind).parse is not Kind.parse
         }
+        self.parsers = {name: kind.parse for name, kind in own.items()}
 
 
 _form: Callable[[Any], _Form] = cache(_Form)
@@ -356,8 +348,8 @@ def parse(record: type[T], data: Any, tag: str = "", **more: Any) -> T:
     check_keys(data, [tag, *form.required] if tag else form.required, form.optional)
     values = {**form.absent, **data}
     values.pop(tag, None)
-    for name, checked in form.left_out:
-        if values.get(name, MISSING) is None:
+    for name, checked, is_optional in form.checks:
+        if is_optional and values.get(name, MISSING) is None:
             checked(None, name)  # data leave it out: null is of no kind, as the schema says
     for name, read in form.parsers.items():
         if name in values:
@@ -368,23 +360,21 @@ def parse(record: type[T], data: Any, tag: str = "", **more: Any) -> T:
 
 def plain(record: Any) -> dict[str, Any]:
     """Return a record as plain data, the inverse of `parse`, without fields at their default."""
-    data = {}
-    for name, default, write in _form(type(record)).writers:
-        value = getattr(record, name)
+    form, data = _form(type(record)), {}
+    for name, kind in form.kinds.items():
+        value, default = getattr(record, name), form.entries[name].default
         if default is MISSING or value != default:
-            try:
-                data[name] = write(value)
-            except InstanceError as error:
-                raise error.within(name) from None
+            with located_at(name):
+                data[name] = kind.plain(value)
     return data
 
 
 def properties(record: type[Any]) -> dict[str, Schema]:
     """Return the JSON Schema of each field of a dataclass, by name."""
-    schemas = {}
-    for name, one in _form(record).entries.items():
+    schemas, form = {}, _form(record)
+    for name, one in form.entries.items():
         description = {"description": one.metadata["meaning"]} if one.metadata["meaning"] else {}
-        kind, value = one.metadata["kind"], one.metadata["absent"]
+        kind, value = form.kinds[name], one.metadata["absent"]
         if one.default is not MISSING:
             value = None if one.default is None else kind.plain(one.default)
         default = {} if value is MISSING or value is None else {"default": _shown(value)}

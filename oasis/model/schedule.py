@@ -132,12 +132,8 @@ class Schedule(Summarised, Unchanging):
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Schedule:
         """Rebuild a schedule from `to_dict`; `InstanceError` with the path of what is wrong."""
-        return cls(
-            document.entry(data, "job_id", document.text),
-            document.entry(data, "workers", _rows),
-            document.entry(data, "ps", _rows),
-            document.entry(data, "form", document.count) if "form" in data else 0,
-        )
+        form = {"form": document.count} if "form" in data else {}
+        return document.record(cls, job_id=document.text, workers=_rows, ps=_rows, **form)(data)
 
 
 def schedules_by_job(value: Any) -> dict[str, Schedule]:
@@ -157,12 +153,6 @@ def _rows(value: Any) -> IntArray:
     return placements(rows)
 
 
-def add_usage(used: FloatArray, rows: IntArray, demand: FloatArray) -> None:
-    """Add in place to `used` (T, servers, R) what tasks in `rows` of `demand` (R,) each occupy."""
-    # `add.at`, because a server may stand in several rows of a slot, which `+=` would count once.
-    np.add.at(used, (rows[:, SLOT], rows[:, SERVER]), rows[:, COUNT, None] * demand)
-
-
 def committed(
     instance: Instance, schedules: Mapping[str, Schedule]
 ) -> tuple[FloatArray, FloatArray]:
@@ -176,16 +166,12 @@ def committed(
                 integer(schedule.form, "form", maximum=len(job.in_forms) - 1)
                 form = job.in_form(schedule.form)
                 for group, used in zip(GROUPS, (worker, ps), strict=True):
-                    rows = group.placed(schedule)
-                    _check_inside(rows, used.shape, str(group))
-                    add_usage(used, rows, as_array(group.of(form), cluster.resources))
+                    rows, places = group.placed(schedule), group.placed(schedule)[:, :COUNT]
+                    outside = ((places < 0) | (places >= used.shape[:COUNT])).any(axis=1)
+                    for slot, server, _ in rows[outside][:1].tolist():
+                        at = f"slot {slot}, server {server}"
+                        raise InputError(str(group), f"{at} outside the instance")
+                    amounts = rows[:, COUNT, None] * as_array(group.of(form), cluster.resources)
+                    # `add.at`: a server may stand in several rows of a slot.
+                    np.add.at(used, (rows[:, SLOT], rows[:, SERVER]), amounts)
     return worker, ps
-
-
-def _check_inside(rows: IntArray, shape: tuple[int, ...], name: str) -> None:
-    """`InputError` at the first of `rows` that is in no slot or on no server of (T, servers, R)."""
-    places, limits = rows[:, :COUNT], np.array(shape[:COUNT])
-    outside = ((places < 0) | (places >= limits)).any(axis=1)
-    if outside.any():
-        slot, server, _ = rows[int(outside.argmax())].tolist()
-        raise InputError(name, f"slot {slot}, server {server} outside the instance")

@@ -223,7 +223,15 @@ class UtilityColumns:
     @classmethod
     def of(cls, utilities: Sequence[Sigmoid | Constant | Deadline]) -> UtilityColumns:
         """Make the arrays from utility objects, one row each."""
-        rows = [_column(utility) for utility in utilities]
+        rows: list[tuple[float, float, float]] = []
+        for one in utilities:
+            match one:
+                case Sigmoid():
+                    rows.append((one.priority, one.decay, one.target))
+                case Deadline():
+                    rows.append((one.value, np.inf, one.deadline))
+                case Constant():
+                    rows.append((one.value, np.inf, np.inf))
         return cls(*np.array(rows, dtype=float).reshape(len(rows), 3).T)
 
     def __call__(self, delays: FloatArray) -> FloatArray:
@@ -246,23 +254,12 @@ class UtilityColumns:
     def rows(self) -> list[Sigmoid | Constant | Deadline]:
         """Return the utility object of each job."""
         columns = (self.priority.tolist(), self.decay.tolist(), self.target.tolist())
-        return [_utility(*row) for row in zip(*columns, strict=True)]
-
-
-def _column(utility: Sigmoid | Constant | Deadline) -> tuple[float, float, float]:
-    match utility:
-        case Sigmoid():
-            return utility.priority, utility.decay, utility.target
-        case Deadline():
-            return utility.value, np.inf, utility.deadline
-        case Constant():
-            return utility.value, np.inf, np.inf
-
-
-def _utility(priority: float, decay: float, target: float) -> Sigmoid | Constant | Deadline:
-    if decay < np.inf:
-        return Sigmoid(priority, decay, target)
-    return Deadline(priority, target) if target < np.inf else Constant(priority)
+        return [
+            Sigmoid(worth, decay, target)
+            if decay < np.inf
+            else (Deadline(worth, target) if target < np.inf else Constant(worth))
+            for worth, decay, target in zip(*columns, strict=True)
+        ]
 
 
 UTILITIES: dict[str, type[Any]] = {

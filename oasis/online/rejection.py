@@ -12,7 +12,7 @@ from oasis.model import rounding
 from oasis.model.cluster import Cluster
 from oasis.model.decision import Bottleneck, Explanation, Rejection
 from oasis.model.forms import NOT_ADMITTED
-from oasis.model.groups import GROUPS
+from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.job import Job
 from oasis.model.resources import as_array
 from oasis.model.rounding import FloatArray, IntArray
@@ -142,7 +142,7 @@ def scarcest_resource(search: Search, last: int) -> str:
     scarcest, least = "the servers", np.inf
     for group, admitted in zip(GROUPS, (search.admitted, search.ps_admitted), strict=True):
         demand = as_array(group.of(job), ledger.cluster.resources)
-        limit = int(group.needed(job, most))
+        limit = most if group is TaskGroup.WORKER else int(job.ps_needed(most))
         if not limit or not demand.any():
             continue
         room = group.of(ledger).room_by_resource(demand, rows, limit, admitted)

@@ -33,6 +33,8 @@ class EmptyCluster:
     (True, False)
     """
 
+    REMADE = ("_placement",)  # a saved state has no function in it
+
     def __init__(self, site: Site, placement: Callable[[], Placement] | None = None) -> None:
         self._site = site
         self._placement = placement or (lambda: placement_named(None, site))
@@ -107,6 +109,8 @@ class JobBook:
     (False, {7: 'does not fit the empty cluster'})
     """
 
+    REMADE = ("_draw",)  # a saved state has no function in it
+
     def __init__(self, counts: Callable[[PolicyJob], Counts | None]) -> None:
         self._draw = counts
         self.jobs: dict[int, PolicyJob] = {}
@@ -120,11 +124,7 @@ class JobBook:
         # Before the arrivals, so that those meet the jobs that are really there.
         for job in view.finished:
             self.strike(job)
-        accepted = []
-        for job in view.arrived:
-            if self.enter(job, plan):
-                accepted.append(job)
-        return accepted
+        return [job for job in view.arrived if self.enter(job, plan)]
 
     def enter(self, job: PolicyJob, plan: Plan) -> bool:
         """Accept `job`, or reject it in `plan` if it can never run; return whether accepted."""

@@ -297,11 +297,9 @@ class PolicyJob(WorkerCounts, Summarised, Unchanging):
 
         Of a job of several forms: in any of them; the text is that of the first.
         """
-        each = [form._unmet_alone() for form in self.in_forms]
-        return None if None in each else each[0]
-
-    def _unmet_alone(self) -> str | None:
-        """Return `unmet` of a job of one form."""
+        if self.forms:
+            each = [form.unmet for form in self.forms]
+            return None if None in each else each[0]
         for group in GROUPS:
             demand, count = group.of(self), self.ps_needed(self.max_workers) if group == "ps" else 1
             if count and isinstance(demand, LimitedDemand) and demand.unmet is not None:
@@ -384,13 +382,12 @@ declaring told_remaining
         return seen
 
     def summary(self) -> tuple[str, Facts]:
-        """Name, arrival, numbers of workers and work."""
-        return "PolicyJob", [*self._size(), ("work", f"{self.work:.6g}")]
-
-    def _size(self) -> Facts:
+        """Name, arrival, numbers of workers, and the work if that may be seen."""
         least, most = self.min_workers, self.max_workers
         workers = f"{most}" if least == most else f"{least} to {most}"
-        return [("id", self.id), ("arrival", f"{self.arrival:.6g}"), ("workers", workers)]
+        work = [] if isinstance(self, UntoldJob) else [("work", f"{self.work:.6g}")]
+        facts = [("id", self.id), ("arrival", f"{self.arrival:.6g}"), ("workers", workers)]
+        return "PolicyJob", [*facts, *work]
 
 
 class UntoldJob(PolicyJob):
@@ -407,10 +404,6 @@ class UntoldJob(PolicyJob):
             raise AttributeError(name)
         detail = f"asked for {name} of a job without declaring told_remaining"
         raise PolicyError(self.policy, detail, job=self.id)
-
-    def summary(self) -> tuple[str, Facts]:
-        """Name, arrival and numbers of workers."""
-        return "PolicyJob", self._size()
 
     # The default would read every slot, and the hidden ones raise.
     def __getstate__(self) -> list[Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -122,20 +123,17 @@ class Site(Summarised, Unchanging):
     partial_gangs: bool = False
     grains: tuple[int, ...] = field(init=False, repr=False, compare=False)
     _hosts: Mapping[str, tuple[int, ...]] = field(init=False, repr=False, compare=False)
-    _both: tuple[int, ...] = field(init=False, repr=False, compare=False)
     _admitting: dict[tuple[str, Requirement], frozenset[int] | None] = field(
         init=False, repr=False, compare=False, default_factory=dict
     )
 
     def __post_init__(self) -> None:
-        hosts = {
+        hosts: dict[str, tuple[int, ...]] = {
             group: tuple(k for k, machine in enumerate(self.machines) if group in machine.hosts)
             for group in GROUPS
         }
-        object.__setattr__(self, "_hosts", hosts)
-        # Kept, because placements ask for it for each job.
-        both = tuple(k for k, machine in enumerate(self.machines) if len(machine.hosts) > 1)
-        object.__setattr__(self, "_both", both)
+        hosts["both"] = tuple(k for k in hosts[TaskGroup.PS] if k in set(hosts[TaskGroup.WORKER]))
+        object.__setattr__(self, "_hosts", hosts)  # placements ask for it for each job
         fine = [machine.capacity for machine in self.machines if machine.grid > 1]
         # About the tolerance that is part of every capacity, so that none lies on an edge.
         grains = tuple(max(1, max(column) >> 28) for column in zip(*fine, strict=True))
@@ -161,7 +159,7 @@ class Site(Summarised, Unchanging):
     @property
     def machines_for_both(self) -> tuple[int, ...]:
         """Indices of the machines that may host workers and parameter servers alike."""
-        return self._both
+        return self._hosts["both"]
 
     def limited(
         self, amounts: tuple[tuple[int, int], ...], group: TaskGroup, requires: Requirement
@@ -189,6 +187,11 @@ class Site(Summarised, Unchanging):
         labels = [self.machines[k].labels for k in self.machines_for(group)]
         unmet = None if machines else requires.unmet_by(labels)
         return LimitedDemand(amounts, machines, requires, unmet)
+
+    def demand(self, job: Any, group: TaskGroup) -> Demand:
+        """Return what a task of `group` of a job as its file has it demands on these machines."""
+        amounts = demand_on(self.grid, group.of(job) or {}, self.resources)
+        return self.limited(amounts, group, group.required(job))
 
     def totals(self, group: str) -> tuple[float, ...]:
         """Return the total capacity of the machines for `group`, one amount per resource."""
@@ -244,12 +247,7 @@ def policy_job(job: Job, site: Site, index: int = -1) -> PolicyJob:
     (job,) = job.in_forms
     steps = job.epochs * job.chunks * job.minibatches
     exact = steps * job.minibatch_slots(site.unit_seconds)
-    worker, ps = (
-        site.limited(
-            demand_on(site.grid, group.of(job), site.resources), group, group.required(job)
-        )
-        for group in GROUPS
-    )
+    worker, ps = (site.demand(job, group) for group in GROUPS)
     return PolicyJob(
         id=job.id,
         arrival=float(job.arrival),

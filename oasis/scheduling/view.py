@@ -116,18 +116,6 @@ class View:
     90.0 [] [(8,)]
     """
 
-    __slots__ = (
-        "_books",
-        "_policy",
-        "_told_remaining",
-        "arrived",
-        "evicted",
-        "finished",
-        "lost",
-        "now",
-        "returned",
-    )
-
     def __init__(self, books: Books, policy: str, told_remaining: bool) -> None:
         self._books, self._policy, self._told_remaining = books, policy, told_remaining
         self.now = books.now

@@ -11,6 +11,7 @@ from importlib.resources import files
 from typing import Any, ClassVar
 
 from oasis.model.cluster import Server
+from oasis.model.document import list_of, real
 from oasis.model.errors import InputError, InstanceError, located_at
 from oasis.model.file_kinds import ELASTIC
 from oasis.model.forms import (
@@ -42,17 +43,15 @@ from oasis.model.utility import UTILITY
 from oasis.model.validation import (
     LARGEST_AMOUNT,
     LARGEST_COUNT,
-    check_list,
     check_unique,
     integer,
-    number,
 )
 from oasis.scheduling.job import (
     PolicyJob,
     TrainingCurve,
     Unvalued,
 )
-from oasis.scheduling.site import Machine, Site, demand_on, grid_for
+from oasis.scheduling.site import Machine, Site, grid_for
 from oasis.simulator.costs import TIME, ChangeCosts
 from oasis.simulator.observation import Observation
 from oasis.simulator.speed import (
@@ -90,14 +89,12 @@ class _Curve(Kind):
     """Accepts a `TrainingCurve`, given as a list of [share, value] points."""
 
     def parse(self, data: Any) -> TrainingCurve:
-        points: list[tuple[float, float]] = []
-        for k, point in enumerate(check_list(data, "")):
-            if len(check_list(point, f"[{k}]")) != 2:
-                raise InstanceError(f"[{k}]", "expected [share, value]", point)
-            share, value = (number(part, f"[{k}]", minimum=-math.inf) for part in point)
-            points.append((share, value))
+        points = list_of(list_of(real))(data)
+        for k, point in enumerate(points):
+            if len(point) != 2:
+                raise InstanceError(f"[{k}]", "expected [share, value]", list(point))
         try:
-            return TrainingCurve(tuple(points))
+            return TrainingCurve(tuple((share, value) for share, value in points))
         except InputError as error:
             raise InstanceError("", error.detail) from None
 
@@ -172,14 +169,11 @@ class JobEntry(_Job):  # type: ignore[misc]
         (job,) = self.in_forms
         n, ps = job.workers, job.parameter_servers
         span = n if isinstance(n, WorkerRange) else WorkerRange(n, n, n)
-        worker_demand, ps_demand = (
-            site.limited(demand_on(site.grid, each, site.resources), group, group.required(job))
-            for group, each in zip(GROUPS, (job.worker, job.ps or {}), strict=True)
-        )
+        worker, servers = (site.demand(job, group) for group in GROUPS)
         return PolicyJob(
             **{name: getattr(job, name) for name in SEEN},
-            worker=worker_demand,
-            ps=ps_demand,
+            worker=worker,
+            ps=servers,
             min_workers=span.min,
             initial_workers=span.initial,
             max_workers=span.max,

@@ -237,12 +237,11 @@ class Engine(World):
         # In a pass of its own: a job may wait for what another
         # saves that comes after it in the plan.
         for progress, worked, saved_at, ready in changed:
+            rate = 0.0
             if progress.complete:
                 self._delay(progress, worked, saved_at, ready)
-        for progress, *_ in changed:
-            rate = 0.0
-            if progress.complete and not self._coupled:  # else it follows as the instant ends
-                rate = self.speed.rate(progress.job, progress.allocation, self.state.load)
+                if not self._coupled:  # else it follows as the instant ends
+                    rate = self.speed.rate(progress.job, progress.allocation, self.state.load)
             self._schedule(progress, rate)
         return bool(changed or plan.rejected)
 
@@ -297,11 +296,11 @@ class Engine(World):
 
     def _enter(self, job: PolicyJob) -> JobProgress:
         """Return the state of a job that arrives, with its samples and checkpoint interval."""
-        shown = job if self._loop.told_remaining else job.untold(self.policy.name)
         how = self._observation
         samples = None if how is None or job.curve is None else Samples(job, how)
-        interval = self.costs.checkpoint_interval
-        return JobProgress(job, interval, samples, shown, self._loop.knows_forms)
+        progress = JobProgress(job, self.costs.checkpoint_interval, samples)
+        self._loop.show(progress, job)
+        return progress
 
     def _complete(self, progress: JobProgress) -> None:
         """Record the end of a job that has done its work, and free its machines."""

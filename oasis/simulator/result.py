@@ -50,9 +50,6 @@ class Run(Summarised):
         Times of the jobs and use of the machines, where the run was simulated.
     report : mapping
         What the policy says of its own run, such as searches that it cut short; often nothing.
-    kept : mapping
-        Of a run that was read back: ``decision_seconds`` and ``simulation`` of its document, which
-        holds neither each measured time nor the whole outcome.
 
     Examples
     --------
@@ -72,7 +69,6 @@ class Run(Summarised):
     version: str
     outcome: Outcome | None = field(default=None, compare=False)
     report: Mapping[str, Any] = field(default_factory=dict)
-    kept: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     @property
     def total_utility(self) -> float:
@@ -114,11 +110,9 @@ class Run(Summarised):
         """
         return sum(d.admitted and d.completion is None for d in self.decisions)
 
-    @property
+    @cached_property
     def latency(self) -> dict[str, float]:
         """Median, 99th percentile and maximum of the decision times, seconds."""
-        if self.kept:
-            return dict(self.kept["decision_seconds"])
         seconds = self.decision_seconds or (0.0,)
         return {
             "median": float(np.percentile(seconds, 50)),  # np.median loads masked arrays first
@@ -126,13 +120,10 @@ class Run(Summarised):
             "max": float(max(seconds)),
         }
 
-    @property
+    @cached_property
     def simulation(self) -> dict[str, Any] | None:
         """Figures of `Outcome.figures`; None if the run was not simulated."""
-        if self.outcome is not None:
-            return self.outcome.figures()
-        record = self.kept.get("simulation")
-        return None if record is None else dict(record)
+        return None if self.outcome is None else self.outcome.figures()
 
     def summary(self) -> tuple[str, Facts]:
         """Policy, total utility, and how many jobs were admitted and did not finish."""
@@ -212,8 +203,7 @@ class Run(Summarised):
         >>> oasis.Run.from_dict(json.loads(json.dumps(run.to_dict()))).to_dict() == run.to_dict()
         True
         """
-        simulation = entry(data, "simulation", optional(read_figures))
-        return cls(
+        run = cls(
             policy=entry(data, "policy", text),
             parameters=entry(data, "parameters", mapping),
             decisions=entry(data, "decisions", list_of(Decision.from_dict)),
@@ -222,11 +212,11 @@ class Run(Summarised):
             seed=entry(data, "seed", optional(count)),
             version=entry(data, "version", text),
             report=entry(data, "report", mapping),
-            kept={
-                "decision_seconds": entry(data, "decision_seconds", read_latency),
-                "simulation": simulation,
-            },
         )
+        # The document has neither each measured time nor the outcome that these come from.
+        vars(run)["latency"] = entry(data, "decision_seconds", read_latency)
+        vars(run)["simulation"] = entry(data, "simulation", optional(read_figures))
+        return run
 
 
 def read_latency(data: Any) -> dict[str, float]:

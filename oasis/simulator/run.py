@@ -180,10 +180,7 @@ def _logging(on_decision: Callable[[Decision], None] | None) -> Callable[[Decisi
     """Return a callback that logs a decision and passes it to `on_decision`, if given."""
 
     def report(decision: Decision) -> None:
-        verdict, done = "rejected", decision.completion
-        if decision.admitted:
-            verdict = "admitted, unfinished" if done is None else f"admitted, ends in slot {done}"
-        LOGGER.debug("%s: %s, utility %g", decision.job_id, verdict, decision.utility)
+        LOGGER.debug("%s", decision)
         if on_decision is not None:
             on_decision(decision)
 

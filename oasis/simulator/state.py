@@ -20,14 +20,9 @@ class JobProgress(Tracked):
     complete = False  # whether it can work with what it holds, or be set up to; else it waits
 
     def __init__(
-        self,
-        job: PolicyJob,
-        interval: float | None = None,
-        samples: Samples | None = None,
-        told: PolicyJob | None = None,
-        knows_forms: bool = False,
+        self, job: PolicyJob, interval: float | None = None, samples: Samples | None = None
     ) -> None:
-        self.show(job, job if told is None else told, knows_forms)
+        self.show(job, job, False)
         self.allocation = NOTHING
         self.waiting_since = job.arrival
         # Work left of the form that it is in, and the work that it does in a unit of time.

@@ -33,7 +33,7 @@ from oasis.solvers.running import Exchange, RunningSolve
 
 # HiGHS 1.15.1 (and 1.12 and 1.13.1) proves false optima on the compact model (1)-(13) with presolve
 # rule 12 (bit 12 = 4096), and on masters of the decomposition with forbidden counts with rule 13
-# (8192). tests/oracle/test_milp_agreement.py and test_master_agreement.py keep watch.
+# (8192). tests/unit/offline/test_milp_agreement.py keeps watch.
 PRESOLVE_RULE_OFF = 4096 + 8192
 
 # HiGHS's default would let a server that is short of a millionth of a worker take it.

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from oasis.extras import require
 from oasis.model import file_kinds
 from oasis.model.errors import InstanceError
-from oasis.model.extras import require
 from oasis.model.instance import Instance
 from oasis.model.rounding import FloatArray
 from oasis.model.summary import how_many
@@ -92,8 +92,8 @@ def read_source(path: str | os.PathLike[str]) -> TraceSource:
     """Read a trace, compressed or not; ``-`` is standard input."""
     if re.match(r"(?i)[a-z][a-z0-9+.-]+:/", str(path)):
         raise InstanceError("", "expected a file, got a URL: download it first, or pipe it in as -")
-    content = file_kinds.read_content(path, also=(file_kinds.PARQUET,))
-    is_parquet = file_kinds.binary_kind(content) == file_kinds.PARQUET
+    content = file_kinds.read_content(path, parquet=True)
+    is_parquet = file_kinds.is_parquet(content)
     return source_of(path, _table_of_parquet(content) if is_parquet else content)
 
 

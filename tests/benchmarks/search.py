@@ -24,7 +24,7 @@ from tests.benchmarks import milp, streams
 from tests.benchmarks.replay import assert_equal, fastest, one_pass, replay
 from tests.benchmarks.table import write
 from tests.benchmarks.textbook import Textbook, TunedTextbook, compile_all, tuned_split
-from tests.oracle.test_split import arbitrary_row, fits, runs, stepped_row
+from tests.unit.online.test_split import arbitrary_row, fits, runs, stepped_row
 
 RIVALS = ("textbook", "tuned")
 

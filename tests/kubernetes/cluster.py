@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import yaml
-from kubernetes.dynamic.exceptions import NotFoundError
 
+from oasis.kubernetes.api.resources import CLASSES, PODS, WINDOWS
+from oasis.kubernetes.cluster.pods import is_ending
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.controlplane.waiting import until
 
@@ -45,7 +45,6 @@ def report_rights(namespace: str, account: str = "default") -> list[dict[str, An
 
 
 def room(gpus: int) -> dict[str, str]:
-    """What a node of this many GPUs has."""
     return {GPU: str(gpus), "cpu": "96", "memory": "1Ti"}
 
 
@@ -53,44 +52,45 @@ class Cluster:
     """`namespace` and all nodes of `plane` belong to one test."""
 
     def __init__(self, plane: ControlPlane, namespace: str) -> None:
-        self.plane = plane
-        self.namespace = namespace
-        self.pods = plane.client.resources.get(api_version="v1", kind="Pod")
-        self._namespaces = plane.client.resources.get(api_version="v1", kind="Namespace")
-        self._configmaps = plane.client.resources.get(api_version="v1", kind="ConfigMap")
-        self._accounts = plane.client.resources.get(api_version="v1", kind="ServiceAccount")
+        self.plane, self.namespace = plane, namespace
 
     def create_namespace(self) -> None:
         """Make it, and wait for what the control plane puts into every new one: the service account
         that pods need, and a ConfigMap."""
-        self._namespaces.create(body={"metadata": {"name": self.namespace}})
-        for kind in (self._accounts, self._configmaps):
-            until(lambda kind=kind: kind.get(namespace=self.namespace).items, "it is furnished")
+        self.plane.kubectl("create", "namespace", self.namespace)
+        words = ("get", "--output=name", f"--namespace={self.namespace}")
+        for kind in ("serviceaccounts", "configmaps"):
+            until(lambda kind=kind: self.plane.kubectl(*words, kind), "it is furnished")
 
     def create(self, *pods: dict[str, Any]) -> None:
+        """Make pods, as somebody else than a controller does."""
+        ask, path = self.plane.objects.connection.request, PODS.path(self.namespace)
         for body in pods:
-            self.pods.create(body=body, namespace=self.namespace)
+            ask("POST", path, body=body, query={"fieldManager": "tests"})
 
     def read(self) -> dict[str, dict[str, Any]]:
-        """All pods of the namespace by name."""
-        found = self.pods.get(namespace=self.namespace).items
-        return {pod.metadata.name: pod.to_dict() for pod in found}
+        found, _ = self.plane.objects.list_all(PODS, self.namespace)
+        return {pod["metadata"]["name"]: pod for pod in found}
 
     def running(self) -> dict[str, str]:
-        """Node of each pod that is Running and not being deleted."""
         return {
             name: pod["spec"]["nodeName"]
             for name, pod in self.read().items()
-            if pod["status"]["phase"] == "Running" and "deletionTimestamp" not in pod["metadata"]
+            if pod["status"]["phase"] == "Running" and not is_ending(pod)
         }
 
     def clear(self) -> None:
-        """Take away the namespace (which takes a while), and at once the nodes and all pods."""
+        """Take away the namespace (which takes a while), and at once nodes, pods and the rest."""
         # The namespace first: nobody makes a pod there any more, which would be bound to a node of
-        # the same name in the next test, and take its room.
-        with suppress(NotFoundError):  # the test did it
-            self._namespaces.delete(name=self.namespace)
+        # the same name in the next test, and take its room. The test may have done it.
+        quick = ("--ignore-not-found", "--wait=false")
+        self.plane.kubectl("delete", "namespace", self.namespace, *quick)
         self.plane.nodes.clear()
-        left = {"field_selector": "metadata.name!=", "body": {"gracePeriodSeconds": 0}}
-        self.pods.delete(namespace=self.namespace, **left)
+        shared = CLASSES, WINDOWS
+        there = self.plane.objects.snapshot((kind, None) for kind in shared)
+        for kind in shared:
+            for item in there[kind.plural]:
+                self.plane.objects.delete(kind, item)
+        path, now = PODS.path(self.namespace), {"gracePeriodSeconds": 0}
+        self.plane.objects.connection.request("DELETE", path, body=now)
         until(lambda: not self.read(), "the Job controller lets go of its pods")

@@ -13,10 +13,16 @@ from pathlib import Path
 import pytest
 
 from tests.kubernetes.cluster import Cluster
-from tests.kubernetes.controlplane.build import CONTROLPLANE, HELM, JOBSET, KUEUE
-from tests.kubernetes.controlplane.gobuild import GoMissingError, GoProgram, cached, ensure
-from tests.kubernetes.controlplane.kueue import Kueue, start_kueue
-from tests.kubernetes.controlplane.owners import start_jobset, start_trainer
+from tests.kubernetes.controlplane.build import (
+    CONTROLPLANE,
+    HELM,
+    JOBSET,
+    KUEUE,
+    GoMissingError,
+    cached,
+    ensure,
+)
+from tests.kubernetes.controlplane.owners import Kueue, start_jobset, start_kueue, start_trainer
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.processes.container import why_not
 from tests.kubernetes.processes.nodes import ProcessNodes
@@ -33,26 +39,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def controlplane_binary() -> Path:
     """The built control plane; without it and without Go, there is nothing to test on."""
-    return _built(CONTROLPLANE)
-
-
-@pytest.fixture(scope="session")
-def helm_binary() -> Path:
-    """Helm, built in the same way."""
-    return _built(HELM)
-
-
-def _built(program: GoProgram) -> Path:
     try:
-        return ensure(program)
+        return ensure(CONTROLPLANE)
     except GoMissingError as error:
         pytest.skip(str(error))
 
 
 @pytest.fixture
-def words(tmp_path: Path, controlplane_binary: Path, helm_binary: Path) -> Path:
-    """The directory of the commands that an operator types."""
-    words_on_path(tmp_path / "bin", controlplane_binary, helm_binary)
+def words(tmp_path: Path, controlplane_binary: Path) -> Path:
+    """The directory of the commands that an operator types; Helm is built in the same way."""
+    words_on_path(tmp_path / "bin", controlplane_binary, ensure(HELM))
     return tmp_path / "bin"
 
 
@@ -65,7 +61,6 @@ def shared_plane(controlplane_binary: Path) -> Iterator[ControlPlane]:
 
 @pytest.fixture(scope="session")
 def jobsets(shared_plane: ControlPlane) -> None:
-    """The controller of JobSets."""
     start_jobset(shared_plane)
 
 
@@ -103,6 +98,5 @@ def namespaces() -> None:
 
 @pytest.fixture
 def process_nodes(namespaces: None, cluster: Cluster) -> Iterator[ProcessNodes]:
-    """Nodes whose pods run."""
     with ProcessNodes(cluster.plane) as nodes:
         yield nodes

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from io import BytesIO
 from typing import Any
@@ -18,6 +19,7 @@ from oasis.kubernetes.api.connection import Connection
 
 STATUS_CODES = (409, 429, 500, 503, 504)
 KINDS = ("status", "delay", "hang", "reset", "lost", "cut", "gone")
+OF_WATCHES = ("cut", "gone")
 WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 
@@ -39,65 +41,43 @@ class Fault:
     seconds: float = 0.0
     events: int = 0
 
-    @property
-    def is_of_watch(self) -> bool:
-        """Whether it happens to a watch alone."""
-        return self.kind in {"cut", "gone"}
-
-    def meets(self, method: str, *, watch: bool) -> bool:
-        """Return whether a request can meet this fault."""
-        if self.kind == "lost" or self.code == 409:
-            return method in WRITES
-        return watch == self.is_of_watch
-
 
 class FaultPlan:
-    """Faults in the order in which they strike, each after some requests that pass."""
+    """`count` faults in the order in which they strike, each after some requests that pass."""
 
-    def __init__(self, faults: Iterable[tuple[int, Fault]]) -> None:
-        # What can happen to a watch never waits for a request that is none.
-        self._queues: dict[bool, list[tuple[int, Fault]]] = {True: [], False: []}
-        for passing, fault in faults:
-            self._queues[fault.is_of_watch].append((passing, fault))
-        self._lock, self._passed = threading.Lock(), {True: 0, False: 0}
-        self.struck: list[Fault] = []
-
-    @classmethod
-    def drawn(cls, seed: int, count: int, watch_pause: float) -> FaultPlan:
-        """`count` faults; on average a request passes before each, and `watch_pause` watches."""
+    # On average a request passes before each, and `watch_pause` watches. What can happen to a watch
+    # never waits for a request that is none.
+    def __init__(self, seed: int, count: int, watch_pause: float) -> None:
         draw = random.Random(seed)
-        faults = [_drawn(draw, draw.choice(KINDS)) for _ in range(count)]
-        pauses = {True: watch_pause, False: 1.0}
-        return cls((_pause(draw, pauses[fault.is_of_watch]), fault) for fault in faults)
+        self._queues: dict[bool, list[tuple[int, Fault]]] = {True: [], False: []}
+        for _ in range(count):
+            kind = draw.choice(KINDS)
+            is_slow, mean = kind in ("delay", "hang"), watch_pause if kind in OF_WATCHES else 1.0
+            fault = Fault(
+                kind,
+                code=draw.choice(STATUS_CODES) if kind == "status" else 0,
+                seconds=round(draw.uniform(0.1, 1.0), 2) if is_slow else 0.0,
+                events=draw.randint(0, 3) if kind == "cut" else 0,
+            )
+            pause = round(draw.expovariate(1 / mean)) if mean else 0
+            self._queues[kind in OF_WATCHES].append((pause, fault))
+        self._lock, self._passed = threading.Lock(), {True: 0, False: 0}
+        self.struck = 0
 
     def next(self, method: str, *, watch: bool) -> Fault | None:
-        """The fault that this request meets, or None; each fault is given out once."""
         with self._lock:
-            queue = self._queues[watch]
-            is_due = bool(queue) and self._passed[watch] >= queue[0][0]
-            if is_due and queue[0][1].meets(method, watch=watch):
-                self._passed[watch] = 0
-                self.struck.append(queue.pop(0)[1])
-                return self.struck[-1]
-            self._passed[watch] += 1
-            return None
+            pause, fault = (self._queues[watch] or [(math.inf, Fault("none"))])[0]
+            is_harmless = method not in WRITES and (fault.kind == "lost" or fault.code == 409)
+            if self._passed[watch] < pause or is_harmless:
+                self._passed[watch] += 1
+                return None
+            self._passed[watch] = 0
+            self.struck += 1
+            return self._queues[watch].pop(0)[1]
 
     @property
     def left(self) -> int:
-        """Number of faults that have not struck yet."""
         return sum(map(len, self._queues.values()))
-
-
-def _drawn(draw: random.Random, kind: str) -> Fault:
-    if kind == "status":
-        return Fault(kind, code=draw.choice(STATUS_CODES))
-    if kind in {"delay", "hang"}:
-        return Fault(kind, seconds=round(draw.uniform(0.1, 1.0), 2))
-    return Fault(kind, events=draw.randint(0, 3) if kind == "cut" else 0)
-
-
-def _pause(draw: random.Random, mean: float) -> int:
-    return round(draw.expovariate(1 / mean)) if mean > 0 else 0
 
 
 def let_meet(connection: Connection, plan: FaultPlan) -> None:

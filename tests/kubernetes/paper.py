@@ -11,15 +11,13 @@ import argparse
 import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from matplotlib.figure import Figure
-
 import oasis
 from experiments.cli import console
-from experiments.evaluation.live import Bounds, cluster_policy
+from experiments.evaluation.live import cluster_policy
 from experiments.evaluation.policies import FLOOR, OASIS, POLICIES, PRINTED_FLOOR
 from experiments.figures import FIGURES as PUBLISHED
 from experiments.figures.figure import PublishedFigure, Row, write_csv
@@ -32,17 +30,12 @@ from oasis.model.utility import Sigmoid
 from oasis.online.prices import PriceBounds
 from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.controlplane.plane import ControlPlane, control_plane
-from tests.kubernetes.live_instance import (
-    completions,
-    scene_for,
-    stepped_through,
-)
-from tests.kubernetes.scene import Scene
-from tests.kubernetes.stepped import lost_slots, run_all
+from tests.kubernetes.stepped import completions, lost_slots, run_all, scene_for, stepped_through
 
 FIG8 = PUBLISHED["fig8"]
 FIGURES = (FIG8, PUBLISHED["fig9"])
 CLUSTER, SIMULATOR = "cluster", "simulator"
+Ends = Mapping[str, tuple[int, float]]  # slot and utility of each job that completed
 
 
 @dataclass(frozen=True)
@@ -50,63 +43,45 @@ class Live:
     """Cells of the cluster and of the simulator, worker-slots that were planned and not worked, and
     the seeds and policies whose completions are not those of the simulator."""
 
-    cells: Mapping[str, list[Row]]
-    lost: Mapping[tuple[int, str], float]
-    differ: tuple[tuple[int, str], ...]
-
-    @property
-    def unexplained(self) -> tuple[tuple[int, str], ...]:
-        """Differences that no late pod explains."""
-        return tuple(key for key in self.differ if not self.lost[key])
+    cells: dict[str, list[Row]] = field(default_factory=lambda: {CLUSTER: [], SIMULATOR: []})
+    lost: dict[tuple[int, str], float] = field(default_factory=dict)
+    differ: list[tuple[int, str]] = field(default_factory=list)
 
 
 def settings_for(seeds: int, first_seed: int = 0) -> FigureSettings:
-    """The paper's five policies on its testbed, OASiS as printed."""
     printed = {OASIS: {FLOOR: PRINTED_FLOOR}}
     return FIG8.settings(seeds=seeds, first_seed=first_seed, policies=PAPER, policy_options=printed)
 
 
 def run_live(plane: ControlPlane, settings: FigureSettings) -> Live:
-    """Run every policy on every instance, the policies of an instance side by side."""
-    cells: dict[str, list[Row]] = {CLUSTER: [], SIMULATOR: []}
-    lost: dict[tuple[int, str], float] = {}
-    differ = []
+    live = Live()
     (jobs,) = settings.job_counts((TESTBED_JOBS,))
     for seed in range(settings.first_seed, settings.first_seed + settings.seeds):
         instance = as_objects_say(oasis.generate(TESTBED, jobs=jobs, seed=seed))
-        home = Cluster(plane, f"paper-{seed}")
-        scenes = {
-            label(entry): scene_for(home, label(entry), instance.cluster)
-            for entry in settings.compared()
-        }
-        stepped = {
-            label(entry): stepped_through(
-                scenes[label(entry)], instance, policy_for(instance, entry)
-            )
-            for entry in settings.compared()
-        }
-        run_all(list(stepped.values()))
+        home, begun = Cluster(plane, f"paper-{seed}"), []
         for entry in settings.compared():
-            name, options = label(entry), {k: v for k, v in entry.items() if k != "name"}
-            lost[seed, name] = lost_slots(stepped[name].controller)
-            there = ended_on(scenes[name], instance.horizon)
+            name = policy_label(entry["name"], entry.get(FLOOR))  # OASiS has two forms
+            scene = scene_for(home, name, instance.cluster)
+            stepped = stepped_through(scene, instance, policy_for(instance, entry))
+            begun.append((entry, name, scene, stepped))
+        run_all([stepped for *_, stepped in begun])
+        for entry, name, scene, stepped in begun:
+            live.lost[seed, name] = lost_slots(stepped.controller)
+            statuses = scene.statuses()
+            slots = completions(scene, instance.horizon)
+            there = {k: (at, statuses[k]["utility"]) for k, at in slots.items() if at is not None}
+            options = {k: v for k, v in entry.items() if k != "name"}
             run = oasis.simulate(instance, POLICIES[entry["name"]].make(instance, options))
-            here = {
-                d.job_id: (d.completion, d.utility)
-                for d in run.decisions
-                if d.completion is not None
-            }
-            if {k: end for k, (end, _) in there.items()} != {
-                k: end for k, (end, _) in here.items()
-            }:
-                differ.append((seed, name))
-            for where, ends, admitted in (
-                (CLUSTER, there, admitted_on(scenes[name])),
-                (SIMULATOR, here, run.admitted),
-            ):
-                cells[where].append(cell_of(instance, entry, seed, ends, admitted))
+            done = [d for d in run.decisions if d.completion is not None]
+            here = {d.job_id: (d.completion, d.utility) for d in done}
+            if {k: end for k, (end, _) in there.items()} != {d.job_id: d.completion for d in done}:
+                live.differ.append((seed, name))
+            admitted = sum("arrivalSlot" in status for status in statuses.values())
+            cells = (CLUSTER, there, admitted), (SIMULATOR, here, run.admitted)
+            for where, ends, count in cells:
+                live.cells[where].append(cell_of(instance, entry, seed, ends, count))
         plane.nodes.clear()
-    return Live(cells, lost, tuple(differ))
+    return live
 
 
 def as_objects_say(instance: oasis.Instance) -> oasis.Instance:
@@ -123,49 +98,19 @@ def as_objects_say(instance: oasis.Instance) -> oasis.Instance:
 
 def policy_for(instance: oasis.Instance, entry: Mapping[str, Any]) -> Callable[[], Any]:
     """A policy as the figure has it; OASiS gets U and L of the jobs of the instance."""
-    options = {k: v for k, v in entry.items() if k != "name"}
-    last = instance.horizon
-    bounds = bounds_of(instance, options.pop(FLOOR)) if entry["name"] == OASIS else None
-    return cluster_policy(entry["name"], options, lookahead=last, horizon=last, bounds=bounds)
+    options, last = {k: v for k, v in entry.items() if k != "name"}, instance.horizon
+    floor = options.pop(FLOOR) if entry["name"] == OASIS else None
 
+    def bounds(cluster: oasis.Cluster) -> PriceBounds:
+        scaled = replace(cluster, slot_seconds=instance.slot_seconds)  # slots of another length
+        return PriceBounds.from_jobs(instance.jobs, scaled, last, min_utility_fraction=floor)
 
-def bounds_of(instance: oasis.Instance, floor: float) -> Bounds:
-    """U and L of an instance for a cluster whose slots are of another length."""
-
-    def of(cluster: oasis.Cluster) -> PriceBounds:
-        scaled = replace(cluster, slot_seconds=instance.slot_seconds)
-        jobs, last = instance.jobs, instance.horizon
-        return PriceBounds.from_jobs(jobs, scaled, last, min_utility_fraction=floor)
-
-    return of
-
-
-def ended_on(scene: Scene, horizon: int) -> dict[str, tuple[int, float]]:
-    """Slot and utility of each job that completed within the horizon, as its status says."""
-    statuses = scene.statuses()
-    return {
-        name: (slot, statuses[name]["utility"])
-        for name, slot in completions(scene, horizon).items()
-        if slot is not None
-    }
-
-
-def admitted_on(scene: Scene) -> int:
-    """Number of jobs that the policy accepted."""
-    return sum("arrivalSlot" in status for status in scene.statuses().values())
-
-
-def label(entry: Mapping[str, Any]) -> str:
-    """Name of a policy in the figures, which has OASiS in two forms."""
-    return policy_label(entry["name"], entry.get(FLOOR))
+    own = None if floor is None else bounds
+    return cluster_policy(entry["name"], options, lookahead=last, horizon=last, bounds=own)
 
 
 def cell_of(
-    instance: oasis.Instance,
-    entry: Mapping[str, Any],
-    seed: int,
-    ends: Mapping[str, tuple[int, float]],
-    admitted: int,
+    instance: oasis.Instance, entry: Mapping[str, Any], seed: int, ends: Ends, admitted: int
 ) -> Row:
     """A run as the tables of the figures want it."""
     late: list[float | None] = []
@@ -175,29 +120,13 @@ def cell_of(
         target = job.arrival + job.utility.target
         late.append(ends[job.id][0] - target if job.id in ends else None)
         decay.append(job.utility.decay)
-    return {
-        "instance.jobs": len(instance.jobs),
-        "seed": seed,
-        "policy.name": entry["name"],
-        f"policy.{FLOOR}": entry.get(FLOOR),
-        "total_utility": math.fsum(utility for _, utility in ends.values()),
-        "admitted": admitted,
-        "finished": len(ends),
-        "lateness": late,
-        "decay": decay,
-    }
+    cell = {"instance.jobs": len(instance.jobs), "seed": seed, "policy.name": entry["name"]}
+    cell |= {f"policy.{FLOOR}": entry.get(FLOOR), "admitted": admitted, "finished": len(ends)}
+    cell["total_utility"] = math.fsum(utility for _, utility in ends.values())
+    return cell | {"lateness": late, "decay": decay}
 
 
-def rows_of(figure: PublishedFigure, live: Live, settings: FigureSettings) -> list[Row]:
-    """The rows of a figure, first those of the cluster, then those of the simulator."""
-    return [
-        {"where": where, **row}
-        for where, cells in live.cells.items()
-        for row in figure.table(cells, settings)
-    ]
-
-
-def draw(figure: PublishedFigure, rows: Sequence[Row], note: str) -> Figure:
+def draw(figure: PublishedFigure, rows: Sequence[Row], note: str, path: Path) -> None:
     """The figure from the cluster beside that from the simulator, on the same scales."""
     width, height = figure.size
     page = new_figure(2 * width, height)
@@ -207,38 +136,20 @@ def draw(figure: PublishedFigure, rows: Sequence[Row], note: str) -> Figure:
         panel([row for row in rows if row["where"] == where], place)
         place.set_title(f"{figure.title}: {where}")
     page.supxlabel(note, fontsize=SMALL, x=0.99, ha="right")
-    return page
+    save(page, path)
 
 
-def write(live: Live, settings: FigureSettings, note: str, directory: Path) -> list[Path]:
-    """Data and picture of each figure."""
+def write(live: Live, settings: FigureSettings, directory: Path) -> None:
     directory.mkdir(parents=True, exist_ok=True)
-    files = []
+    note = f"{settings.describe()}, slots as long as their pods take"
     for figure in FIGURES:
-        rows = rows_of(figure, live, settings)
-        data, picture = (directory / f"{figure.name}{end}" for end in (".csv", ".svg"))
-        write_csv(data, rows)
-        save(draw(figure, rows, note), picture)
-        files += [data, picture]
-    return files
-
-
-def table(live: Live, settings: FigureSettings) -> None:
-    """Print what each policy earned, here and there."""
-    found = {(row["where"], row["policy"]): row for row in rows_of(FIG8, live, settings)}
-    rows = []
-    for name in map(label, settings.compared()):
-        there, here = found[CLUSTER, name], found[SIMULATOR, name]
-        lost = math.fsum(amount for (_, policy), amount in live.lost.items() if policy == name)
-        values = (there["utility"], here["utility"], there["finished"], here["finished"], lost)
-        rows.append((name, *(console.number(float(value)) for value in values)))
-    heads = ("utility", "simulated", "finished", "simulated", "worker-slots lost")
-    columns = (("policy", False), *((head, True) for head in heads))
-    console.print_rows(columns, rows, title="Section V-B on a cluster and in the simulator, means")
+        cells = live.cells.items()
+        rows = [{"where": where} | row for where, of in cells for row in figure.table(of, settings)]
+        write_csv(directory / f"{figure.name}.csv", rows)
+        draw(figure, rows, note, directory / f"{figure.name}.svg")
 
 
 def main() -> int:
-    """Run it; 0 if whatever was in time was decided as in the simulator."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--first-seed", type=int, default=0)
@@ -247,14 +158,12 @@ def main() -> int:
     settings = settings_for(options.seeds, options.first_seed)
     with control_plane("kubernetes figures") as plane:
         live = run_live(plane, settings)
-    note = f"{settings.describe()}, slots as long as their pods take"
-    files = write(live, settings, note, options.output)
-    table(live, settings)
-    console.note(f"written: {', '.join(map(str, files))}")
+    write(live, settings, options.output)
+    console.note(f"written: data and pictures, in {options.output}")
     for seed, name in live.differ:
         lost = live.lost[seed, name]
         console.note(f"seed {seed}, {name}: not as simulated, {lost:g} worker-slots were lost")
-    return 1 if live.unexplained else 0
+    return int(any(not live.lost[key] for key in live.differ))  # which no late pod explains
 
 
 if __name__ == "__main__":

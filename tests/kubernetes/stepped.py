@@ -7,17 +7,21 @@ next slot begins as soon as the pods are those of the plan, all work, and all st
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from oasis.kubernetes.api.resources import OASIS_JOBS
-from oasis.kubernetes.cluster.nodes import has_ended
+import oasis
+from oasis.kubernetes.api.resources import NODES, OASIS_JOBS
+from oasis.kubernetes.cluster.nodes import has_ended, instance_of, places_of, site_of
 from oasis.kubernetes.cluster.pods import by_job, is_ending
 from oasis.kubernetes.control.controller import Controller
 from oasis.kubernetes.control.reconciler import Reconciler
-from oasis.kubernetes.objects.oasis_job import SlotClock
+from oasis.kubernetes.objects.oasis_job import SlotClock, parse_job
+from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
+from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.scene import Scene
 
@@ -46,7 +50,6 @@ class Stepped:
         self.controller = scene.make(policy, now=self._now, **{"lease_seconds": 30.0, **settings})
 
     def run(self) -> None:
-        """Run it to its end."""
         self.controller.run(until=self._turned)
 
     def _now(self) -> float:
@@ -66,7 +69,6 @@ class Stepped:
         return False
 
     def begin_next(self, reconciler: Reconciler) -> None:
-        """Let the jobs of the next slot arrive, and then the slot begin."""
         slot = 0 if reconciler.slot is None else reconciler.slot + 1
         for body in self._arrivals(slot):
             self.submit(body)
@@ -74,7 +76,6 @@ class Stepped:
         self._asked_since = time.monotonic()
 
     def submit(self, body: dict[str, Any]) -> None:
-        """Make a job, and wait until the controller sees it."""
         store = self.controller.stores[OASIS_JOBS.plural]
         uid = self._scene.submit(body)["metadata"]["uid"]
         until(
@@ -108,7 +109,6 @@ class Stepped:
 
 
 def run_all(stepped: Sequence[Stepped]) -> None:
-    """All of them side by side."""
     with ThreadPoolExecutor(len(stepped)) as pool:
         running = [pool.submit(each.run) for each in stepped]
         try:
@@ -120,5 +120,53 @@ def run_all(stepped: Sequence[Stepped]) -> None:
 
 
 def lost_slots(controller: Controller) -> float:
-    """Worker-slots that were planned and not worked."""
     return float(controller.metrics.lost._value.get())  # the library has no public reader
+
+
+# -- instances: their servers as nodes, their jobs as OasisJobs, one policy ------------------------
+
+
+def scene_for(cluster: Cluster, name: str, servers: oasis.Cluster) -> Scene:
+    """Make a namespace, and nodes labelled ``pool`` with its name, beside those of others."""
+    home = Cluster(cluster.plane, f"{cluster.namespace}-{name}-{secrets.token_hex(2)}")
+    home.create_namespace()
+    scene = Scene(cluster.plane, home.namespace, CLOCK)
+    scene.add_nodes(servers, home.namespace)
+    return scene
+
+
+def stepped_through(scene: Scene, instance: oasis.Instance, policy: Callable[[], Any]) -> Stepped:
+    """`instance` in `scene`, slot by slot, up to the boundary at which its last slot is closed."""
+    last = instance.horizon
+
+    def arrivals(slot: int) -> list[dict[str, Any]]:
+        jobs = instance.jobs_by_arrival()
+        return [scene.job(job, instance.slot_seconds) for job in jobs if job.arrival == slot]
+
+    def over(reconciler: Reconciler) -> bool:
+        return reconciler.slot is not None and reconciler.slot >= last
+
+    own = {"horizon": last, "node_selector": f"pool={scene.namespace}"}
+    return Stepped(scene, policy, arrivals, over, **own)
+
+
+def completions(scene: Scene, horizon: int) -> dict[str, int | None]:
+    """The slot in which each job completed; None: within the horizon it did not."""
+    found = {name: status.get("completionSlot") for name, status in scene.statuses().items()}
+    return {name: None if slot is None or slot >= horizon else slot for name, slot in found.items()}
+
+
+def imported(scene: Scene, instance: oasis.Instance) -> oasis.Instance:
+    """The instance as it is read back from the cluster; of several, from the nodes of its pool."""
+    pools = [node["metadata"]["labels"].get("pool") for node in scene.admin.list_all(NODES)[0]]
+    selector = f"pool={scene.namespace}" if scene.namespace in pools else None
+    listed, _ = scene.admin.list_all(NODES, selector=selector)
+    nodes = {node["metadata"]["name"]: node for node in listed}
+    clock, resources = scene.clock, DEFAULT_RESOURCES
+    site = site_of(places_of(nodes.values(), None), nodes, {}, resources, clock.work_seconds)
+    items = {i["metadata"]["name"]: i for i in scene.admin.list_all(OASIS_JOBS, scene.namespace)[0]}
+    specs = [
+        (parse_job(items[job.id], clock, resources), job.arrival)
+        for job in instance.jobs_by_arrival()
+    ]
+    return instance_of(specs, site, instance.horizon, {})

@@ -2,174 +2,122 @@
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+import oasis
 from baselines import DRF, FIFO
+from experiments.evaluation.live import cluster_policy
 from oasis.kubernetes import names
 from oasis.kubernetes.api.connection import ApiError
-from oasis.kubernetes.api.resources import PODS, SERVICES
+from oasis.kubernetes.api.resources import SERVICES, WINDOWS
+from oasis.kubernetes.cluster.nodes import has_ended
 from oasis.kubernetes.control.controller import Controller
 from oasis.kubernetes.control.reconciler import Reconciler
+from oasis.kubernetes.control.windows import parse_window
+from oasis.kubernetes.objects.conditions import time_text
 from oasis.kubernetes.objects.oasis_job import SlotClock
 from oasis.scheduling.policy import Plan, View
-from tests.kubernetes.adapter import (
-    delete_job,
-    edit_job,
-    elastic,
-    longest_stretch,
-    rigid,
-    running_workers,
-    scene_of,
-    wait_ended,
-    wait_phases,
-    watched_gangs,
-)
 from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.controlplane.audit import denied, granted, verbs
 from tests.kubernetes.controlplane.waiting import until
-from tests.kubernetes.scene import Scene, rights, told
+from tests.kubernetes.scene import CLOCK, EXAMPLE, SYSTEM, Scene, rights, scene_of, told
 from tests.unit.kubernetes.played import merged
-from tests.unit.kubernetes.test_objects import ROWS
+from tests.unit.kubernetes.test_existing_jobs import ROWS
+
+
+@pytest.fixture
+def scene(cluster: Cluster) -> Scene:
+    return scene_of(cluster)
 
 
 def test_two_gangs_that_need_two_thirds_each_run_one_after_the_other(cluster: Cluster) -> None:
     scene = scene_of(cluster, nodes=2, gpus=3)
     start = cluster.plane.audit_position()
-    with scene.controller(FIFO), watched_gangs(scene, {"one": 4, "two": 4}) as partly:
+    with scene.controller(FIFO):
         for name in ("one", "two"):
-            scene.submit(rigid(scene, name, workers=4, slots=2))
-        wait_phases(scene, {"one": "Running", "two": "Waiting"})
-        assert set(wait_ended(scene, 2).values()) == {"Completed"}
+            scene.submit(scene.rigid(name, workers=4, slots=2))
+        scene.wait({"one": "Running", "two": "Waiting"})
+        assert set(scene.wait_ended().values()) == {"Completed"}
         until(lambda: not scene.our_pods(), "all pods are gone", 20.0)
-    statuses = scene.statuses()
-    slots = sorted(status["completionSlot"] for status in statuses.values())
+    statuses = scene.statuses().values()
+    slots = sorted(status["completionSlot"] for status in statuses)
     assert slots[1] - slots[0] >= 2
-    for status in statuses.values():
-        assert status["progress"]["percent"] == 100
-    # pods of a gang start and end one by one, but a gang is never partly there for a slot
-    for name in ("one", "two"):
-        assert longest_stretch(partly, name) < scene.clock.slot_seconds
-    used = verbs(cluster.plane.requests(scene.account, start))
-    assert used <= granted(rights())
-    assert not denied(cluster.plane.requests(scene.account, start))
+    assert {status["progress"]["percent"] for status in statuses} == {100}
+    used = cluster.plane.requests(scene.account, start)
+    assert verbs(used) <= granted(rights())
+    assert not denied(used)
 
 
-def test_malformed_jobs_are_refused_or_told_and_the_others_go_on(cluster: Cluster) -> None:
-    scene = scene_of(cluster)
+def test_malformed_jobs_are_refused_or_told_and_the_others_go_on(scene: Scene) -> None:
     with scene.controller(FIFO):
         for k, row in enumerate(ROWS["refused_by_api_server"]):
-            made = elastic(scene, f"bad{k}", 1, 3, 60.0)
+            made = scene.elastic(f"bad{k}", 1, 3, 60.0)
             with pytest.raises(ApiError) as refused:
                 scene.submit(merged(made, {"spec": row["spec"]}))
             assert refused.value.status == 422
             assert row["says"] in str(refused.value)
-        odd = rigid(scene, "odd", 1, 1)
+        odd = scene.rigid("odd", 1, 1)
         resources = odd["spec"]["workers"]["template"]["spec"]["containers"][0]["resources"]
         resources["requests"]["cpu"] = "four"
         scene.submit(odd)
-        scene.submit(rigid(scene, "good", 2, 1))
-        wait_phases(scene, {"good": "Completed", "odd": "Invalid"})
-        statuses = scene.statuses()
-    message = told(statuses["odd"])["Valid"]["message"]
+        scene.submit(scene.rigid("good", 2, 1, network={"framework": "jax"}))
+        scene.wait({"good": "Completed", "odd": "Invalid"})
+        message = told(scene.statuses()["odd"])["Valid"]["message"]
     assert "spec.workers.template.spec.containers[0].resources.requests.cpu" in message
 
 
 # -- pods that know each other ---------------------------------------------------------------------
 
 
-@pytest.fixture
-def scene(cluster: Cluster) -> Iterator[Scene]:
-    return scene_of(cluster)
-
-
-def networked(scene: Scene, name: str, framework: str, most: int, **spec: Any) -> dict[str, Any]:
-    return elastic(scene, name, 1, most, 1e6, network={"framework": framework}, **spec)
-
-
-def read_by(scene: Scene, job: str, *variables: str) -> set[tuple[str, ...]]:
-    """Name in the network and uid of the pods of a job, and what their containers would read."""
-    found = set()
-    for pod in scene.admin.list_all(PODS, scene.namespace)[0]:
+def read_by(scene: Scene, job: str, *variables: str) -> dict[str, tuple[str, ...]]:
+    """What the containers of a job's running pods would read, by uid; after their host names."""
+    found = {}
+    for pod in scene.running():
         meta, spec = pod["metadata"], pod["spec"]
-        if meta["labels"].get(names.JOB_NAME) == job and pod["status"]["phase"] == "Running":
+        if meta["labels"][names.JOB_NAME] == job:
             env = spec["containers"][0]["env"]
             paths = {e["name"]: e["valueFrom"]["fieldRef"]["fieldPath"] for e in env}
             read = [paths[name].removeprefix("metadata.annotations['")[:-2] for name in variables]
             values = (meta["annotations"][path] for path in read)
-            found.add((f"{spec['hostname']}.{spec['subdomain']}", meta["uid"], *values))
+            found[meta["uid"]] = (f"{spec['hostname']}.{spec['subdomain']}", *values)
     return found
 
 
 def test_gangs_are_told_of_each_other_and_resized(cluster: Cluster, scene: Scene) -> None:
     start = cluster.plane.audit_position()
-    jax, torch = ("JAX_PROCESS_ID", "JAX_NUM_PROCESSES"), ("OASIS_INDEX", "OASIS_HOSTS")
+    asked = {"anew": ("JAX_PROCESS_ID", "JAX_NUM_PROCESSES"), "grows": ("OASIS_HOSTS",)}
+
+    def gangs(count: int) -> dict[str, dict[str, tuple[str, ...]]] | None:
+        """What both read, once each has so many workers."""
+        found = {job: read_by(scene, job, *variables) for job, variables in asked.items()}
+        return found if all(len(gang) == count for gang in found.values()) else None
+
     with scene.controller(DRF):
-        scene.submit(networked(scene, "anew", "jax", 2, resizePolicy="restart"))
-        scene.submit(networked(scene, "grows", "torch", 2))
-        until(lambda: len(read_by(scene, "grows", *torch)) == 2, "two workers know each other")
-        until(lambda: len(read_by(scene, "anew", *jax)) == 2, "two processes know each other")
+        for name, framework, resize in (("anew", "jax", "restart"), ("grows", "torch", "elastic")):
+            more = {"network": {"framework": framework}, "resizePolicy": resize}
+            scene.submit(scene.elastic(name, 1, 2, 1e6, **more))
+        before = until(lambda: gangs(2), "two workers of each know each other")
         hosts = "grows-worker-0.grows,grows-worker-1.grows"
-        before = {job: read_by(scene, job, *of) for job, of in (("anew", jax), ("grows", torch))}
-        assert {(name, *read) for name, _, *read in before["grows"]} == {
-            (host, str(k), hosts) for k, host in enumerate(hosts.split(","))
-        }
-        service = scene.admin.get(SERVICES, "grows", scene.namespace)
-        assert service is not None
+        assert {*before["grows"].values()} == {(host, hosts) for host in hosts.split(",")}
+        service = scene.admin.get(SERVICES, "grows", scene.namespace) or {}
         assert service["spec"]["clusterIP"] == "None"
         assert service["spec"]["publishNotReadyAddresses"] is True
-        for name in ("anew", "grows"):
-            edit_job(scene, name, {"workers": {"maximum": 3}})
-        until(lambda: len(read_by(scene, "grows", *torch)) == 3, "there is one more")
-        assert {uid for _, uid, *_ in before["grows"]} < {
-            uid for _, uid, *_ in read_by(scene, "grows", *torch)
-        }, "an elastic gang keeps its pods"
-        until(lambda: len(read_by(scene, "anew", *jax)) == 3, "all of them begin anew")
-        now = read_by(scene, "anew", *jax)
-        assert {tuple(read) for _, _, *read in now} == {(str(k), "3") for k in range(3)}
-        assert not {uid for _, uid, *_ in before["anew"]} & {uid for _, uid, *_ in now}
-        delete_job(scene, "grows")
-        until(
-            lambda: scene.admin.get(SERVICES, "grows", scene.namespace) is None,
-            "the Service goes with its job",
-        )
+        for name in asked:
+            scene.edit(name, {"workers": {"maximum": 3}})
+        now = until(lambda: gangs(3), "there is one more of each")
+        assert before["grows"].keys() < now["grows"].keys(), "an elastic gang keeps its pods"
+        assert not before["anew"].keys() & now["anew"].keys(), "all of them began anew"
+        assert {read[1:] for read in now["anew"].values()} == {(str(k), "3") for k in range(3)}
+        scene.delete("grows")
+        space = scene.namespace
+        until(lambda: scene.admin.get(SERVICES, "grows", space) is None, "its Service goes, too")
     assert not denied(cluster.plane.requests(scene.account, start))
-
-
-def test_the_api_server_takes_what_can_train(scene: Scene) -> None:
-    scene.submit(elastic(scene, "right", 1, 3, 60.0, network={"framework": "torch"}))
-    scene.submit(
-        elastic(scene, "anew", 1, 3, 60.0, network={"framework": "jax"}, resizePolicy="restart")
-    )
-    scene.submit(rigid(scene, "rigid", 3, 1.0, network={"framework": "jax"}))
-
-
-def test_a_service_of_another_is_left_alone_and_the_job_says_so(scene: Scene) -> None:
-    body = {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {"name": "bert", "namespace": scene.namespace},
-        "spec": {"clusterIP": "None", "selector": {"app": "another"}},
-    }
-    scene.admin.create(SERVICES, body)
-
-    def refused() -> str:
-        placed = told(scene.statuses().get("bert", {})).get("Placed", {"reason": ""})
-        return str(placed["message"]) if placed["reason"] == "Refused" else ""
-
-    with scene.controller(FIFO):
-        scene.submit(networked(scene, "bert", "torch", 3))
-        until(lambda: "services" in refused(), "the job says why", 30.0)
-        assert '"bert" already exists' in refused()
-        pods = [pod for pods in scene.our_pods().values() for pod in pods.values()]
-        gates = [pod["spec"].get("schedulingGates") for pod in pods]
-        assert all(gates), "no pod of a gang without names begins"
-    found = scene.admin.get(SERVICES, "bert", scene.namespace)
-    assert found is not None
-    assert found["spec"]["selector"] == {"app": "another"}
 
 
 # -- in the middle of a slot -----------------------------------------------------------------------
@@ -189,35 +137,31 @@ class Slow(FIFO):
 
 
 def at_work(controller: Controller) -> Reconciler:
-    """The reconciler; there is one as soon as the controller acts."""
     until(lambda: controller.reconciler is not None, "the controller is at work", 30.0)
     assert controller.reconciler is not None
     return controller.reconciler
 
 
 def is_planned(reconciler: Reconciler, name: str) -> bool:
-    """Whether a plan with this job is being made now."""
     planning = reconciler.planning
     specs = () if planning is None else planning.specs.values()
     return any(spec.id.endswith(f"/{name}") for spec in specs)
 
 
 def left(reconciler: Reconciler) -> float:
-    """Seconds until the next slot."""
     return reconciler.next_boundary - reconciler.now()
 
 
-def test_a_job_gets_its_pods_within_seconds_of_its_arrival(cluster: Cluster) -> None:
-    scene = scene_of(cluster)
+def test_a_job_gets_its_pods_within_seconds_of_its_arrival(scene: Scene) -> None:
     scene.clock = SlotClock(SLOT, 1.0)
     with scene.controller(FIFO) as controller:
-        scene.submit(elastic(scene, "first", 2, 2, 400.0))
-        until(lambda: running_workers(scene) == {"first": 2}, "the first runs", 60.0)
+        scene.submit(scene.elastic("first", 2, 2, 400.0))
+        until(lambda: scene.workers() == {"first": 2}, "the first runs", 60.0)
         reconciler = at_work(controller)
         until(lambda: SOON + 2.0 < left(reconciler) < SLOT - 1.0, "well inside a slot", 2 * SLOT)
         slot, begin = reconciler.slot, time.monotonic()
-        scene.submit(elastic(scene, "second", 2, 2, 200.0))
-        until(lambda: running_workers(scene).get("second") == 2, "the second runs", SLOT)
+        scene.submit(scene.elastic("second", 2, 2, 200.0))
+        until(lambda: scene.workers().get("second") == 2, "the second runs", SLOT)
         assert time.monotonic() - begin < SOON
         assert reconciler.slot == slot, "before the boundary"
         names = {name for pods in scene.our_pods().values() for name in pods}
@@ -226,15 +170,113 @@ def test_a_job_gets_its_pods_within_seconds_of_its_arrival(cluster: Cluster) -> 
         assert {name for pods in scene.our_pods().values() for name in pods} == names, "they stay"
 
 
-def test_a_plan_that_takes_longer_than_the_lease_keeps_nothing_waiting(cluster: Cluster) -> None:
-    scene = scene_of(cluster)
+def test_a_plan_that_takes_longer_than_the_lease_keeps_nothing_waiting(scene: Scene) -> None:
     with scene.controller(Slow, lease_seconds=3.0) as controller:
-        scene.submit(elastic(scene, "first", 2, 2, 400.0))
-        until(lambda: running_workers(scene) == {"first": 2}, "the first runs", 60.0)
+        scene.submit(scene.elastic("first", 2, 2, 400.0))
+        until(lambda: scene.workers() == {"first": 2}, "the first runs", 60.0)
         reconciler = at_work(controller)
-        scene.submit(elastic(scene, "second", 2, 2, 200.0))
+        scene.submit(scene.elastic("second", 2, 2, 200.0))
         until(lambda: is_planned(reconciler, "second"), "a plan is being made", 20.0)
-        delete_job(scene, "first")
-        until(lambda: "first" not in running_workers(scene), "its pods are gone", 20.0)
-        until(lambda: running_workers(scene).get("second") == 2, "the second runs", 30.0)
+        scene.delete("first")
+        until(lambda: "first" not in scene.workers(), "its pods are gone", 20.0)
+        until(lambda: scene.workers().get("second") == 2, "the second runs", 30.0)
         assert controller.reconciler is reconciler, "the lease was never lost"
+
+
+# -- commands and windows -------------------------------------------------------------------------
+
+
+def test_every_command_answers_on_a_cluster_at_work(cluster: Cluster, tmp_path: Path) -> None:
+    instance = oasis.read(EXAMPLE)
+    scene = Scene(cluster.plane, cluster.namespace, SlotClock(20.0, 10.0))
+    scene.add_nodes(instance.cluster)
+    jobs = {job.id: scene.job(job, instance.slot_seconds) for job in instance.jobs}
+    for name in ("j0", "j3", "j4"):
+        scene.submit(jobs[name])
+    mine = ("--namespace", cluster.namespace)
+    dry = "run --policy fifo --slot-seconds 20 --controller-name rehearsal --dry-run --json"
+    planned = json.loads(scene.call(*dry.split(), *mine))
+    assert {action["action"] for action in planned["actions"]} == {"create"}
+    assert scene.our_pods() == {}, "nothing was made"
+
+    with scene.controller(cluster_policy("recourse", {}, lookahead=20)):
+        scene.wait({"j0": "Running"})
+        until(scene.our_pods, "pods are there", 30.0)
+        listed = json.loads(scene.call("status", *mine, "--json"))["jobs"]
+        three = {f"{cluster.namespace}/{name}" for name in ("j0", "j3", "j4")}
+        assert {job["job"] for job in listed} == three
+        assert "3 jobs" in scene.call("status", *mine)
+        plan = json.loads(scene.call("plan", *mine, "--json", "--plot", str(tmp_path / "p.svg")))
+        assert plan["jobs"]
+        assert (tmp_path / "p.svg").read_text().lstrip().startswith("<?xml")
+
+        made = tmp_path / "job.yaml"
+        made.write_text(yaml.safe_dump(jobs["j10"]))
+        its = ("--system-namespace", SYSTEM, "--controller-name", cluster.namespace)
+        asked = ("quote", str(made), *its)
+        quote = json.loads(scene.call(*asked, "--json"))
+        assert quote["decision"]["admitted"]
+        assert quote["decision"]["completion"] is not None
+        assert "would be admitted" in scene.call(*asked)
+        assert "j10" not in scene.phases(), "a quote makes nothing"
+
+        said = json.loads(scene.call("explain", "j0", "-n", cluster.namespace, "--json"))
+        assert {entry["type"] for entry in said["explanation"]} >= {"Admitted", "Placed"}
+        assert "j0 is Running" in scene.call("explain", "j0", "-n", cluster.namespace)
+
+        out = tmp_path / "now.json"
+        slots = ("--slot-seconds", "20", "--startup-seconds", "10", "--horizon", "20")
+        scene.call("import", "-o", str(out), *mine, *slots)
+    imported = oasis.read(out)
+    assert {job.id.rpartition("/")[2] for job in imported.jobs} == {"j0", "j3", "j4"}
+    assert imported.cluster.worker_ids == instance.cluster.worker_ids
+    was = {job.id: job.work(1200.0) for job in instance.jobs}
+    for job in imported.jobs:
+        assert job.work(imported.slot_seconds) == was[job.id.rpartition("/")[2]]
+    assert oasis.simulate(imported, oasis.OASiS.from_instance(imported)).decisions
+
+
+def declare(scene: Scene, name: str, **spec: Any) -> None:
+    body = {"apiVersion": names.API_VERSION, "kind": names.WINDOW_KIND, "metadata": {"name": name}}
+    scene.admin.connection.request("POST", WINDOWS.path(), body={**body, "spec": spec})
+
+
+def conditions(scene: Scene, name: str) -> list[tuple[str, str, str]]:
+    found = scene.admin.get(WINDOWS, name) or {}
+    told = (found.get("status") or {}).get("conditions") or []
+    return [(each["status"], each["reason"], each["message"]) for each in told]
+
+
+def test_windows_that_make_no_sense_are_refused_and_others_are_taken(cluster: Cluster) -> None:
+    scene = Scene(cluster.plane, cluster.namespace, CLOCK)
+    given = {"begin": "2030-01-31T22:00:00Z", "end": "2030-02-01T02:00:00Z", "nodes": ["n1"]}
+    for row in ROWS["refused_windows"]:
+        with pytest.raises(ApiError, match=row["says"]) as error:
+            declare(scene, "wrong", **given | row["spec"])
+        assert "\n" not in str(error.value)
+    for k, spec in enumerate(ROWS["taken_windows"]):
+        declare(scene, f"fine-{k}", **given | spec)
+    for item in scene.admin.list_all(WINDOWS)[0]:
+        parse_window(item)
+
+
+def test_a_window_is_kept_and_says_so(cluster: Cluster) -> None:
+    """What becomes of jobs before, in and after one: windows in scenarios.yaml."""
+    scene = scene_of(cluster, {"n0": "worker", "n1": "worker", "p0": "ps"})
+    now = int(time.time())
+    during = {"begin": time_text(now + 40), "end": time_text(now + 54)}
+    declare(scene, "firmware", **during, nodes=["n1"])
+    declare(scene, "odd", **during, nodes=["n7"])
+    kept = f"keeps node n1 from {during['begin']} until {during['end']}"
+    lacks = "expected nodes with a role, found none of n7; nothing of it is done"
+    with scene.controller(lambda: oasis.Recourse.rolling(80, rounds=3, keep_admitted=True)):
+        scene.submit(scene.elastic("long", 2, 8, 600.0))
+        until(lambda: scene.workers() == {"long": 8}, "it has both nodes", 6.0)
+        until(lambda: conditions(scene, "firmware") == [("True", "Accepted", kept)], "told", 6.0)
+        until(lambda: conditions(scene, "odd") == [("False", "NoNode", lacks)], "told, too", 6.0)
+        columns = scene.plane.kubectl("get", WINDOWS.plural, "firmware", "--no-headers").split()
+        assert columns[3:] == ['["n1"]', "True", "Accepted"]
+        time.sleep(max(0.0, now + 40 - time.time()))
+        there = {pod["spec"].get("nodeName") for pod in scene.pods() if not has_ended(pod)}
+        assert "n1" not in there, "nor one that is ending"
+        assert "n0" in there, "it goes on beside the window"

@@ -6,25 +6,24 @@ import random
 from typing import Any
 
 import pytest
-from kubernetes.dynamic.exceptions import DynamicApiError
 
+from oasis.kubernetes.api.connection import ApiError
 from oasis.kubernetes.cluster.pods import on_node
 from oasis.kubernetes.names import HOSTNAME
 from oasis.kubernetes.objects.node_affinity import REQUIRED, NodeRules
 from oasis.kubernetes.objects.oasis_job import SlotClock
-from tests.kubernetes.adapter import rigid, scene_with
 from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.controlplane.waiting import until
-from tests.kubernetes.scene import Scene, told
+from tests.kubernetes.scene import Scene, scene_of, told
 from tests.unit.kubernetes.played import policy
-from tests.unit.kubernetes.test_node_affinity import (
-    KEYS,
-    NODES,
-    REFUSED,
-    template,
-)
+from tests.unit.kubernetes.test_node_affinity import KEYS, NODES, REFUSED, template
 
 TEMPLATES = 200
+TAINTED = (
+    ("n2", "team=x:NoSchedule"),
+    ("n3", "team=y:NoExecute", "gpu:NoSchedule"),
+    ("n4", "gpu=x:PreferNoSchedule", "team:NoSchedule"),
+)
 
 
 def add_nodes(cluster: Cluster, draw: random.Random) -> dict[str, Any]:
@@ -35,9 +34,8 @@ def add_nodes(cluster: Cluster, draw: random.Random) -> dict[str, Any]:
         labels = {} if name == "n0" else drawn
         nodes.add(name, {"cpu": "1000", "pods": "10000"}, labels)
     nodes.wait_ready(*NODES)
-    nodes.taint("n2", "team=x:NoSchedule")
-    nodes.taint("n3", "team=y:NoExecute", "gpu:NoSchedule")
-    nodes.taint("n4", "gpu=x:PreferNoSchedule", "team:NoSchedule")
+    for name, *taints in TAINTED:
+        cluster.plane.kubectl("taint", "node", name, *taints)
     nodes.cordon("n5")
     until(lambda: len(nodes.read("n5")["spec"].get("taints") or ()) == 1, "n5 is tainted")
     return {name: nodes.read(name) for name in NODES}
@@ -83,16 +81,13 @@ def test_the_api_server_refuses_what_is_bad_input(
         "metadata": {"name": "bad"},
         "spec": {**spec, "containers": [{"name": "a", "image": "a"}]},
     }
-    with pytest.raises(DynamicApiError) as caught:
+    with pytest.raises(ApiError) as caught:
         cluster.create(made)
     assert caught.value.status in (400, 422), said
 
 
-# -- what is planned -------------------------------------------------------------------------------
-
-
 def gang(scene: Scene, name: str, spec: dict[str, Any], workers: int, slots: int) -> dict[str, Any]:
-    made = rigid(scene, name, workers, slots)
+    made = scene.rigid(name, workers, slots)
     made["spec"]["workers"]["template"]["spec"] |= spec
     return made
 
@@ -100,7 +95,7 @@ def gang(scene: Scene, name: str, spec: dict[str, Any], workers: int, slots: int
 def test_what_the_cluster_refuses_is_learnt(cluster: Cluster) -> None:
     """Anti-affinity to a pod on n0 sends a gang elsewhere; a job that is refused holds no room."""
     clock = SlotClock(slot_seconds=2.0)
-    scene = scene_with(cluster, {"n0": "worker", "n1": "worker"}, clock=clock)
+    scene = scene_of(cluster, {"n0": "worker", "n1": "worker"}, clock=clock)
     container = {"name": "c", "image": "c"}
     meta = {"name": "db", "labels": {"app": "db"}}
     cluster.create({"metadata": meta, "spec": {"nodeName": "n0", "containers": [container]}})

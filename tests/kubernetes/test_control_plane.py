@@ -13,37 +13,11 @@ from pathlib import Path
 import pytest
 
 from tests.kubernetes.cluster import Cluster, pod, room
-from tests.kubernetes.controlplane.audit import read_audit
-from tests.kubernetes.controlplane.build import CONTROLPLANE, KUBERNETES, KWOK
-from tests.kubernetes.controlplane.guardian import Guardian, processes_in, started
+from tests.kubernetes.controlplane.guardian import processes_in, started
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.processes.nodes import ProcessNodes
 
 ROOT = Path(__file__).resolve().parents[2]
-
-# -- the audit log ---------------------------------------------------------------------------------
-
-
-def test_line_that_a_killed_server_left_unfinished_is_left_out(tmp_path):
-    whole = (
-        '{"kind":"Event","user":{"username":"u"},"verb":"get","requestURI":"/api?x=1",'
-        '"annotations":{"authorization.k8s.io/decision":"allow"}}\n'
-    )
-    log = tmp_path / "audit.log"
-    log.write_text(whole + whole[:30] + whole + whole[:50])
-    assert [request.path for request in read_audit(log, "u")] == ["/api"] * 2
-    log.write_text("{broken\n")
-    with pytest.raises(ValueError, match="Expecting"):
-        read_audit(log, "u")
-
-
-# -- what was built, and what is collected ---------------------------------------------------------
-
-
-def test_linked_versions_are_those_of_the_module():
-    required = (CONTROLPLANE.module / "go.mod").read_text()
-    assert f"\tk8s.io/kubernetes {KUBERNETES}\n" in required
-    assert f"\tsigs.k8s.io/kwok {KWOK}\n" in required
 
 
 def test_default_run_collects_no_kubernetes_test():
@@ -57,9 +31,6 @@ def test_default_run_collects_no_kubernetes_test():
     assert done.returncode == 0
     assert "tests/paper/" in done.stdout
     assert "tests/kubernetes/" not in done.stdout
-
-
-# -- what is left behind ---------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -96,18 +67,6 @@ def test_owner_that_is_ended_takes_its_control_plane_along(ending, elsewhere, sc
     until(lambda: not processes_in(scratch), "no process is left")
     until(lambda: not list(scratch.iterdir()), "no file is left")
     assert not any(started(pid) for pid in about["pids"].values())
-
-
-def test_guardian_leaves_a_stranger_with_an_old_number_alone(tmp_path):
-    """A process id that was given to somebody else since is not ours to end."""
-    home = tmp_path / "home"
-    home.mkdir()
-    with subprocess.Popen(["sleep", "60"]) as stranger:
-        with Guardian(home) as guardian:
-            guardian._process.stdin.write(f"{stranger.pid} 1\n".encode())
-        assert stranger.poll() is None
-        stranger.kill()
-    assert not home.exists()
 
 
 STUBBORN = "trap '' TERM; setsid sh -c 'echo $$ > inner; sleep 600' & sleep 600"

@@ -1,42 +1,46 @@
-"""The shipped example on a cluster, decided as `oasis.simulate` decides it.
+"""What is decided on a cluster is what `oasis.simulate` decides.
 
-OASiS, recourse, SRTF and FIFO run at the same time, each with its own nodes and namespace, and each
-on a clock that waits for its pods (`tests.kubernetes.stepped`).
+The policies of an instance run at the same time, each with its own nodes and namespace, and each on
+a clock that waits for its pods (`tests.kubernetes.stepped`).
 """
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
 import oasis
 from experiments.evaluation.live import cluster_policy, read_bounds
 from experiments.evaluation.policies import OASIS, POLICIES
+from experiments.figures.figure import read_csv
+from experiments.figures.settings import PAPER, PRINTED
 from tests.kubernetes.cluster import Cluster
-from tests.kubernetes.demo import imported
-from tests.kubernetes.live_instance import (
+from tests.kubernetes.paper import CLUSTER, FIGURES, SIMULATOR, run_live, settings_for, write
+from tests.kubernetes.scene import EXAMPLE
+from tests.kubernetes.stepped import (
     completions,
-    pool,
+    imported,
+    lost_slots,
+    run_all,
     scene_for,
     stepped_through,
 )
-from tests.kubernetes.scene import EXAMPLE
-from tests.kubernetes.stepped import lost_slots, run_all
-
-NAMES = ("oasis", "recourse", "srtf", "fifo")
 
 
 def test_the_example_is_decided_as_in_the_simulator(cluster: Cluster) -> None:
     shipped = oasis.read(EXAMPLE)
-    last = shipped.horizon
-    scenes = {name: scene_for(cluster, name, shipped.cluster) for name in NAMES}
-    stepped = {}
+    last, stepped, differ = shipped.horizon, {}, {}
+    names = ("oasis", "recourse", "srtf", "fifo")
+    scenes = {name: scene_for(cluster, name, shipped.cluster) for name in names}
     for name, scene in scenes.items():
         bounds = read_bounds(EXAMPLE, last) if name == OASIS else None
         policy = cluster_policy(name, {}, lookahead=last, horizon=last, bounds=bounds)
         stepped[name] = stepped_through(scene, shipped, policy)
     run_all(list(stepped.values()))
-    differ = {}
     for name, scene in scenes.items():
         assert lost_slots(stepped[name].controller) == 0.0, "all pods were there in every slot"
-        instance = imported(scene, shipped, pool(scene))
+        instance = imported(scene, shipped)
         decisions = oasis.simulate(instance, POLICIES[name].make(instance)).decisions
         here = {d.job_id.rpartition("/")[2]: d.completion for d in decisions}
         there = completions(scene, last)
@@ -45,3 +49,24 @@ def test_the_example_is_decided_as_in_the_simulator(cluster: Cluster) -> None:
         if there != here:
             differ[name] = {k: (there[k], here[k]) for k in here if there[k] != here[k]}
     assert differ == {}, "completed in (slot on the cluster, slot in the simulator)"
+
+
+@pytest.mark.nightly  # two minutes for each seed
+def test_figures_from_the_cluster_are_those_from_the_simulator(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    """The paper's own experiment: Figs. 8 and 9 from there and the simulator."""
+    settings = settings_for(seeds=2)
+    live = run_live(cluster.plane, settings)
+    assert set(live.lost.values()) == {0.0}, "all pods were there in every slot"
+    assert live.differ == []
+    earned = [cell["total_utility"] for cell in live.cells[CLUSTER]]
+    simulated = [cell["total_utility"] for cell in live.cells[SIMULATOR]]
+    assert earned == pytest.approx(simulated, rel=1e-9)
+    assert sum(value > 0 for value in earned) > len(earned) // 2
+    write(live, settings, tmp_path)
+    for figure in FIGURES:
+        rows = read_csv(tmp_path / f"{figure.name}.csv")
+        assert [row["policy"] for row in rows] == 2 * [PRINTED, *PAPER[1:]]
+        assert [row["where"] for row in rows] == [CLUSTER] * 5 + [SIMULATOR] * 5
+        assert (tmp_path / f"{figure.name}.svg").read_text().lstrip().startswith("<?xml")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -11,46 +12,36 @@ import pytest
 import oasis
 from baselines import FIFO
 from oasis.kubernetes import names
-from oasis.kubernetes.api.resources import EVENTS, PODS
+from oasis.kubernetes.api.resources import EVENTS
 from oasis.kubernetes.objects.existing import JOB, JOBSET, TRAINJOB, ExistingKind
-from tests.kubernetes.adapter import call, rigid, scene_of, wait_phases
 from tests.kubernetes.cluster import GATE, Cluster
-from tests.kubernetes.controlplane.access import apply
 from tests.kubernetes.controlplane.audit import denied
 from tests.kubernetes.controlplane.waiting import until
-from tests.kubernetes.existing import (
+from tests.kubernetes.scene import (
+    Scene,
     job_spec,
     make,
     marked,
     read,
     replicated,
     runtime,
+    scene_of,
     status,
     template,
+    told,
 )
-from tests.kubernetes.scene import Scene, told
 
 
 def wait_phase(scene: Scene, kind: ExistingKind, name: str, phase: str) -> dict[str, Any]:
-    until(
-        lambda: status(scene, kind, name).get("phase") == phase,
-        f"{name} is {phase}",
-        60.0,
-    )
+    until(lambda: status(scene, kind, name).get("phase") == phase, f"{name} is {phase}")
     return status(scene, kind, name)
 
 
-def running(scene: Scene, prefix: str) -> dict[str, dict[str, Any]]:
-    """Running pods whose names begin so."""
-    return {
-        pod["metadata"]["name"]: pod
-        for pod in scene.admin.list_all(PODS, scene.namespace)[0]
-        if pod["metadata"]["name"].startswith(prefix) and pod["status"]["phase"] == "Running"
-    }
+def running(scene: Scene, prefix: str) -> list[dict[str, Any]]:
+    return [pod for pod in scene.pods(prefix) if pod["status"]["phase"] == "Running"]
 
 
-def nodes_of(pods: dict[str, dict[str, Any]]) -> list[str]:
-    return [pod["spec"]["nodeName"] for pod in pods.values()]
+ENDS = {"one": "Completed", "huge": "Rejected", "odd": "Invalid", "gateless": "Invalid"}
 
 
 def test_jobs_are_resumed_placed_and_followed_to_their_end(
@@ -63,66 +54,49 @@ def test_jobs_are_resumed_placed_and_followed_to_their_end(
     foreign = make(
         scene, JOB, {"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": untouched}
     )
+    gateless, fails = job_spec(1), job_spec(1, backoffLimit=0)
+    gateless["template"]["spec"]["schedulingGates"] = []
+    fails["template"]["metadata"]["annotations"]["oasis.test/fails-after"] = "1s"
     with scene.controller(FIFO):
         make(scene, JOB, marked(scene, JOB, "one", job_spec(3, "5s", completions=3)))
         make(scene, JOB, marked(scene, JOB, "huge", job_spec(20)))
         make(scene, JOB, marked(scene, JOB, "odd", job_spec(1), WORK="{"))
-        gateless = job_spec(1)
-        gateless["template"]["spec"]["schedulingGates"] = []
         make(scene, JOB, marked(scene, JOB, "gateless", gateless))
-        scene.submit(rigid(scene, "ours", workers=5, slots=1))
+        scene.submit(scene.rigid("ours", workers=5, slots=1))
         until(lambda: len(running(scene, "one-")) == 3, "it runs", 40.0)
         said = status(scene, JOB, "one")
         assert said["phase"] in ("Starting", "Running")  # as soon as the controller has seen them
-        planned = said["plan"][0]["workers"]
-        there = nodes_of(running(scene, "one-"))
-        assert {node: there.count(node) for node in there} == planned
-        assert wait_phase(scene, JOB, "one", "Completed")["utility"] == 10
-        wait_phases(scene, {"ours": "Completed"})
-        wait_phase(scene, JOB, "huge", "Rejected")
-        for name, said in (
+        assert (
+            Counter(p["spec"]["nodeName"] for p in running(scene, "one-"))
+            == (said["plan"][0]["workers"])
+        )
+        scene.wait({"ours": "Completed"})
+        ended = {name: wait_phase(scene, JOB, name, phase) for name, phase in ENDS.items()}
+        assert ended["one"]["utility"] == 10
+        for name, part in (
             ("odd", f"metadata.annotations.{names.WORK}: expected JSON"),
             ("gateless", "spec.template.spec.schedulingGates: expected the gate"),
         ):
-            invalid = wait_phase(scene, JOB, name, "Invalid")
-            assert said in told(invalid)["Valid"]["message"]
-        listed = json.loads(call(scene, "status", "--namespace", scene.namespace, "--json"))["jobs"]
+            assert part in told(ended[name])["Valid"]["message"]
+        listed = json.loads(scene.call("status", "--namespace", scene.namespace, "--json"))["jobs"]
         phases = {job["job"].partition("/")[2]: job["phase"] for job in listed}
-        assert phases == {
-            "ours": "Completed",
-            "job/one": "Completed",
-            "job/huge": "Rejected",
-            "job/odd": "Invalid",
-            "job/gateless": "Invalid",
-        }
-        assert "huge is Rejected" in call(
-            scene, "explain", f"{scene.namespace}/job/huge", "-n", scene.namespace
-        )
-        out = tmp_path / "now.json"
-        slots = ("--slot-seconds", str(scene.clock.slot_seconds))
-        slots += ("--startup-seconds", str(scene.clock.startup_seconds), "--ps-share", "0.2")
-        call(scene, "import", "-o", str(out), "--namespace", scene.namespace, *slots)
-        fails = job_spec(1, backoffLimit=0)
-        fails["template"]["metadata"]["annotations"]["oasis.test/fails-after"] = "1s"
+        assert phases == {f"job/{name}": phase for name, phase in ENDS.items()} | scene.phases()
+        out, slots = tmp_path / "now.json", ("--slot-seconds", "4", "--ps-share", "0.2")
+        scene.call("import", "-o", str(out), "--namespace", scene.namespace, *slots)
         make(scene, JOB, marked(scene, JOB, "fails", fails))
         said = wait_phase(scene, JOB, "fails", "Failed")
         assert "its Job failed" in told(said)["Complete"]["message"]
     there = {job.id.partition("/")[2]: job for job in oasis.read(out).jobs}
     assert there.keys() == {"ours", "job/one", "job/huge"}, "those that make sense"
     assert (there["job/one"].chunks, there["job/huge"].chunks) == (3, 20)
-    assert there["job/one"].utility(0) == 10
     assert read(scene, JOB, "huge")["spec"]["suspend"] is True
     now = read(scene, JOB, "foreign")
     assert now["spec"] == foreign["spec"]
     assert names.STATUS not in (now["metadata"].get("annotations") or {})
-    events, _ = scene.admin.list_all(EVENTS, scene.namespace)
-    heard = {
-        (e["involvedObject"]["kind"], e["involvedObject"]["name"], e["reason"])
-        for e in events
-        if e.get("reportingComponent") == names.FIELD_MANAGER
-    }
-    assert {("Job", "one", "Admitted"), ("Job", "one", "WorkDone")} <= heard
-    assert ("Job", "odd", "Invalid") in heard
+    events = scene.admin.list_all(EVENTS, scene.namespace)[0]
+    ours = [e for e in events if e.get("reportingComponent") == names.FIELD_MANAGER]
+    heard = {(e["involvedObject"]["name"], e["reason"]) for e in ours}
+    assert {("one", "Admitted"), ("one", "WorkDone"), ("odd", "Invalid")} <= heard
     assert not denied(cluster.plane.requests(scene.account, start))
 
 
@@ -145,35 +119,27 @@ def test_the_pods_of_an_indexed_job_know_each_other_and_are_resized(cluster: Clu
     spec = {"completionMode": "Indexed", "parallelism": 2, "completions": 2, "template": made}
     bounds = {"MINIMUM": "1", "MAXIMUM": "4", "FRAMEWORK": "jax"}
 
-    def known() -> set[tuple[str, str, str]]:
-        notes = [pod["metadata"]["annotations"] for pod in running(scene, "bert-").values()]
-        names_of = ("JAX_PROCESS_ID", "JAX_NUM_PROCESSES", "JAX_COORDINATOR_ADDRESS")
-        return {tuple(each[f"{names.ENV}{name}"] for name in names_of) for each in notes}  # type: ignore[misc]
+    def known() -> set[tuple[str, ...]]:
+        notes = [pod["metadata"]["annotations"] for pod in running(scene, "bert-")]
+        read = ("JAX_PROCESS_ID", "JAX_NUM_PROCESSES", "JAX_COORDINATOR_ADDRESS")
+        return {tuple(each[f"{names.ENV}{name}"] for name in read) for each in notes}
 
-    def gang(count: int) -> set[tuple[str, str, str]]:
+    def gang(count: int) -> set[tuple[str, ...]]:
         return {(str(k), str(count), "bert-0.train:2222") for k in range(count)}
 
     with scene.controller(FIFO):
         make(scene, JOB, marked(scene, JOB, "bert", spec, seconds=1e6, **bounds))
-        until(lambda: known() == gang(4), "four workers know each other", 60.0)
-        hosts = {
-            pod["metadata"]["annotations"][f"{names.ENV}OASIS_HOSTS"]
-            for pod in running(scene, "bert-").values()
-        }
-        assert hosts == {"bert-0.train,bert-1.train,bert-2.train,bert-3.train"}
+        until(lambda: known() == gang(4), "four workers know each other")
         found = read(scene, JOB, "bert")["spec"]
         assert (found["parallelism"], found["completions"]) == (4, 4)
         cluster.plane.nodes.cordon("n0")
-        until(lambda: not running(scene, "bert-"), "it pauses", 60.0)
+        until(lambda: not running(scene, "bert-"), "it pauses")
         cluster.plane.nodes.uncordon("n0")
         change = {"metadata": {"name": "bert", "namespace": scene.namespace}}
         change["metadata"]["annotations"] = {names.MAXIMUM: "3"}
         scene.admin.merge_patch(JOB.where, change)
-        until(lambda: known() == gang(3), "three workers know each other", 60.0)
-        until(lambda: status(scene, JOB, "bert")["phase"] == "Running", "the gang works", 60.0)
-
-
-# -- JobSets and TrainJobs -------------------------------------------------------------------------
+        until(lambda: known() == gang(3), "three workers know each other")
+        wait_phase(scene, JOB, "bert", "Running")
 
 
 PAIR = {"replicatedJobs": [replicated("worker", 3, "20s"), replicated("ps", 1, "20s")]}
@@ -193,7 +159,7 @@ def test_it_is_started_paused_resumed_and_ends(
     kind: ExistingKind, spec: Any, notes: dict[str, str], cluster: Cluster
 ) -> None:
     scene = scene_of(cluster)
-    apply(cluster.plane.client, [runtime(4, "20s")])
+    cluster.plane.apply([runtime(4, "20s")])
     begin = cluster.plane.audit_position()
 
     def is_suspended() -> bool:

@@ -10,27 +10,22 @@ import shutil
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
-from oasis.kubernetes.api.connection import Connection
 from oasis.kubernetes.api.resources import PODS, Objects
 from oasis.kubernetes.control.checkpoint import Checkpoint
 from oasis.kubernetes.names import JOB_UID, NODE_ROLE
+from oasis.kubernetes.objects.manifests import own, shared
 from oasis.version import __version__
 from tests.kubernetes.cluster import room
-from tests.kubernetes.controlplane.access import apply
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.scene import SYSTEM
-from tests.kubernetes.tutorial.page import (
-    CHART,
-    Shell,
-    container,
-    environment,
-    typed,
-)
+from tests.kubernetes.tutorial.page import CHART, DEPLOY, Shell, container, environment, typed
+from tests.unit.kubernetes.played import merged
 
 BEFORE = Path(__file__).with_name("before.yaml.xz")  # what an earlier version installed
 # As docs/kubernetes-operate.md has it.
@@ -56,10 +51,9 @@ def shell(plane: ControlPlane, words: Path, tmp_path: Path) -> Shell:
 @pytest.fixture
 def nothing_is_left(plane: ControlPlane) -> Iterator[None]:
     """After the test there is what was there before, of whatever kind."""
-    admin = Objects(Connection.open(str(plane.admin.kubeconfig())))
-    before = there(admin)
+    before = there(plane.objects)
     yield
-    until(lambda: there(admin) == before, f"nothing is left of {there(admin) - before}", 20.0)
+    until(lambda: there(plane.objects) == before, "nothing is left", 20.0)
 
 
 def there(admin: Objects) -> set[str]:
@@ -109,9 +103,9 @@ def test_a_version_before_is_upgraded_and_uninstalled(
     plane: ControlPlane, shell: Shell, words: Path, tmp_path: Path
 ) -> None:
     """A job that ran under the former version keeps its pods, whatever the checkpoint was."""
-    admin = Objects(Connection.open(str(plane.admin.kubeconfig())))
+    admin = plane.objects
     with lzma.open(BEFORE, "rt") as text:
-        apply(plane.client, yaml.safe_load_all(text))
+        plane.apply(yaml.safe_load_all(text))
     shell("kubectl wait --for condition=established crd/oasisjobs.oasis-scheduler.io")
     shell("kubectl create -f -", given=JOB)
     shell(f"{INSTALL} --argument=--slot-seconds=2 | kubectl apply -f -")
@@ -141,3 +135,90 @@ def test_a_version_before_is_upgraded_and_uninstalled(
     shell("kubectl delete oasisjobs --all --all-namespaces --cascade=foreground")
     assert pods() == []
     shell(f"{INSTALL} | kubectl delete --ignore-not-found -f -")
+
+
+# -- chart and kustomize base render what ``oasis kubernetes install`` prints ----------------------
+
+
+@pytest.fixture
+def bare(tmp_path: Path, words: Path) -> Shell:
+    """A shell with the commands, but without a cluster."""
+    return partial(typed, environment(words, tmp_path / "none", tmp_path))
+
+
+Keyed = dict[tuple[str, ...], dict[str, Any]]
+
+
+def keyed(objects: list[dict[str, Any]]) -> Keyed:
+    """By kind, name and, but for the controller's own, namespace."""
+    # Without the namespace, which Helm makes itself.
+    found = {}
+    for body in objects:
+        if body and body["kind"] != "Namespace":
+            meta = body["metadata"]
+            space = [] if meta.get("namespace") in (None, "ml", SYSTEM) else [meta["namespace"]]
+            found[body["kind"], meta["name"], *space] = body
+    return found
+
+
+def rendered(bare: Shell, *options: str) -> Keyed:
+    text = bare(f"helm template x {CHART} -n ml {' '.join(options)}")
+    return keyed(list(yaml.safe_load_all(text)))
+
+
+ROWS = yaml.safe_load(Path(__file__).with_name("chart.yaml").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("row", ROWS["same as install"], ids=str)
+def test_the_chart_renders_what_install_prints(bare: Shell, row: dict[str, Any]) -> None:
+    wanted = keyed([*shared(), *own("ml", **row["install"])])
+    assert rendered(bare, *row["chart"]) == wanted
+
+
+def test_a_name_may_be_that_of_the_default_namespace(bare: Shell) -> None:
+    options = "-n oasis-scheduler --set name=oasis-system --set crds.enabled=false"
+    found = list(yaml.safe_load_all(bare(f"helm template x {CHART} {options}")))
+    wanted = own("oasis-scheduler", arguments=["--slot-seconds=60"], name="oasis-system")
+    assert keyed(found) == keyed(wanted)
+
+
+@pytest.mark.parametrize("row", ROWS["set"], ids=str)
+def test_what_else_can_be_set(bare: Shell, row: dict[str, Any]) -> None:
+    found = rendered(bare, *row["chart"])
+    assert not {*row.get("without", ())} & {kind for kind, *_ in found}
+    for name, part in row["has"].items():
+        body = found[tuple(name.split())]
+        assert merged(body, part) == body
+    if "limits" in row:
+        pod = found["Deployment", "oasis-scheduler"]["spec"]["template"]["spec"]
+        (container,) = pod["containers"]
+        assert container["resources"]["limits"] == row["limits"]
+
+
+def test_lint(bare: Shell) -> None:
+    assert "0 chart(s) failed" in bare(f"helm lint --strict {CHART}")
+
+
+@pytest.mark.parametrize("value", ROWS["wrong values"])
+def test_a_wrong_value_is_named(bare: Shell, value: str) -> None:
+    said = bare(f"helm template x {CHART} --set '{value}'", code=1)
+    assert ROWS["wrong values"][value] in said
+
+
+def test_kustomize_renders_the_manifests_and_moves_them(bare: Shell, tmp_path: Path) -> None:
+    found = keyed(list(yaml.safe_load_all(bare("kubectl kustomize ."))))
+    assert found == keyed([*shared(), *own()])
+    overlay = tmp_path / "overlay"
+    overlay.mkdir()
+    # kustomize takes no absolute path
+    base = "/".join([".."] * (len(overlay.parts) - 1)) + str(DEPLOY)
+    (overlay / "kustomization.yaml").write_text(
+        f"resources: [{base}]\nnamespace: ml\nimages: [{{name: oasis-scheduler, newTag: '7'}}]\n"
+    )
+    moved = keyed(list(yaml.safe_load_all(bare(f"kubectl kustomize {overlay}"))))
+    deployment = moved["Deployment", "oasis-scheduler"]
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    assert (deployment["metadata"]["namespace"], container["image"]) == ("ml", "oasis-scheduler:7")
+    assert "--system-namespace=$(POD_NAMESPACE)" in container["args"]
+    binding = moved["ClusterRoleBinding", "oasis-system:oasis-scheduler"]
+    assert binding["subjects"][0]["namespace"] == "ml"

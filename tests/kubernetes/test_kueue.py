@@ -35,14 +35,12 @@ from oasis.kubernetes.objects.existing import (
 from oasis.kubernetes.objects.oasis_job import SlotClock
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
 from oasis.kubernetes.objects.workload import GATED_BY, LOCAL_QUEUES, WORKLOADS, kept, said
-from tests.kubernetes.adapter import scene_with
 from tests.kubernetes.cluster import GPU, Cluster
-from tests.kubernetes.controlplane.access import apply
 from tests.kubernetes.controlplane.audit import denied
-from tests.kubernetes.controlplane.kueue import Kueue
+from tests.kubernetes.controlplane.owners import Kueue
 from tests.kubernetes.controlplane.waiting import until
-from tests.kubernetes.existing import make, read, runtime
-from tests.kubernetes.scene import Scene, told
+from tests.kubernetes.scene import Scene, make, read, runtime, scene_of, told
+from tests.kubernetes.scene import status as status_of
 from tests.kubernetes.stepped import Stepped
 from tests.kubernetes.tutorial.page import CHART
 
@@ -56,11 +54,11 @@ STOPS = "oasis.test/stops-after"
 @pytest.fixture
 def scene(cluster: Cluster, kueue: Kueue) -> Scene:
     """Eight nodes of eight GPUs, the queues of two teams, and our gates on what is in ours."""
-    found = scene_with(cluster, {f"n{k}": "worker" for k in range(8)}, 8, CLOCK)
+    found = scene_of(cluster, {f"n{k}": "worker" for k in range(8)}, 8, CLOCK)
     queues = Path(__file__).with_name("queues.yaml").read_text(encoding="utf-8")
     policies = (CHART / "kueue.yaml").read_text(encoding="utf-8")
     for text in (queues.replace("$NAMESPACE", found.namespace), policies):
-        apply(cluster.plane.client, yaml.safe_load_all(text))
+        cluster.plane.apply(yaml.safe_load_all(text))
 
     def is_gated() -> bool:
         path, body = JOB.where.path(found.namespace), body_of(found, JOB, "try", 1, 1, 1.0)
@@ -84,12 +82,9 @@ def body_of(
 ) -> Object:
     """A plain object in a queue; on its pods stand what its job is worth, and its work."""
     clock = scene.clock
-    utility = {
-        "kind": "sigmoid",
-        "priority": worth,
-        "targetSeconds": 2 * slots * clock.slot_seconds,
-    }
-    utility["decayPerSecond"] = 0.2 / clock.slot_seconds
+    target, decay = 2 * slots * clock.slot_seconds, 0.2 / clock.slot_seconds
+    utility = {"kind": "sigmoid", "priority": worth, "targetSeconds": target}
+    utility["decayPerSecond"] = decay
     work = {"workerSeconds": workers * slots * clock.work_seconds}
     notes = {names.UTILITY: json.dumps(utility), names.WORK: json.dumps(work), **more}
     container = {"name": "train", "image": "train", "resources": {"limits": {GPU: str(gpus)}}}
@@ -110,7 +105,6 @@ def submit(scene: Scene, name: str, workers: int, gpus: int, **more: Any) -> Obj
 
 
 def workloads(scene: Scene) -> dict[str, Object]:
-    """Workloads by the name of their owner."""
     found, _ = scene.admin.list_all(WORKLOADS, scene.namespace, kept=kept)
     return {item["metadata"]["ownerReferences"][0]["name"]: item for item in found}
 
@@ -120,29 +114,20 @@ def status(scene: Scene, name: str) -> Object:
     return json.loads(notes.get(names.STATUS) or "{}")  # type: ignore[no-any-return]
 
 
-def pods_of(scene: Scene, name: str) -> list[Object]:
-    found, _ = scene.admin.list_all(PODS, scene.namespace)
-    return [pod for pod in found if pod["metadata"]["name"].startswith(f"{name}-")]
-
-
 def running(scene: Scene, name: str) -> dict[str, str]:
     """Node of each running pod of a job, by the uid of the pod."""
     return {
         pod["metadata"]["uid"]: pod["spec"]["nodeName"]
-        for pod in pods_of(scene, name)
+        for pod in scene.pods(f"{name}-")
         if pod["status"]["phase"] == "Running" and not is_ending(pod)
     }
 
 
 def end(scene: Scene, pods: Iterable[Object]) -> None:
-    """They have done their work."""
     for pod in pods:
         if not has_ended(pod):
             body = {"metadata": pod["metadata"], "status": {"phase": "Succeeded"}}
             scene.admin.merge_patch(PODS, body, "status")
-
-
-# -- twelve jobs -----------------------------------------------------------------------------------
 
 
 class Kueued(Stepped):
@@ -153,14 +138,12 @@ class Kueued(Stepped):
         self.made: dict[str, str] = {}  # uid of each Workload, by that of its owner
 
     def submit(self, body: Object) -> None:
-        """Make an object, and wait until the controller sees its Workload."""
         kind = JOBSET if body["kind"] == "JobSet" else JOB
         uid = make(self._scene, kind, body)["metadata"]["uid"]
         until(lambda: uid in self.owners(), f"Kueue sees {body['metadata']['name']}")
         self.made[uid] = self.owners()[uid]["metadata"]["uid"]
 
     def owners(self) -> dict[str, Object]:
-        """Workloads by the uid of their owner."""
         items = self.controller.stores[WORKLOADS.plural].items()
         return {item["metadata"]["ownerReferences"][0]["uid"]: item for item in items}
 
@@ -173,10 +156,11 @@ class Kueued(Stepped):
             if entry.allocation.workers and done >= entry.work - 1e-6:
                 over.append(uid)
                 end(self._scene, by_job(stores)[uid].values())
-        until(
-            lambda: all(said(self.owners()[u], "Finished")["status"] == "True" for u in over),
-            "they end",
-        )
+
+        def have_ended() -> bool:
+            return all(said(self.owners()[uid], "Finished")["status"] == "True" for uid in over)
+
+        until(have_ended, "they end")
         super().begin_next(reconciler)
 
 
@@ -256,9 +240,7 @@ def test_the_plan_follows_quota_that_is_borrowed_and_reclaimed(scene: Scene) -> 
         submit(scene, "a4", 1, 8)
         until(lambda: "phase" in status(scene, "a4"), "it is read")
         assert workloads(scene)["a4"]["spec"]["queueName"] == "oasis", "it is not even tried"
-        jobs = scene.plane.client.resources.get(api_version="batch/v1", kind="Job")
-        gone = {"propagationPolicy": "Background"}
-        jobs.delete(name="b1", namespace=scene.namespace, body=gone)
+        scene.plane.kubectl("delete", "job", "b1", f"--namespace={scene.namespace}")
         until(lambda: sum(len(running(scene, n)) for n in mine) == 8, "they have it again")
 
 
@@ -309,7 +291,7 @@ def test_a_gang_stands_at_our_gate_until_slow_pods_are_gone(
     evicted = set()
 
     def runs() -> bool:
-        taken = {pod["spec"].get("nodeName") for pod in pods_of(scene, "slow")}
+        taken = {pod["spec"].get("nodeName") for pod in scene.pods("slow-")}
         assert not taken & set(running(scene, "quick").values())
         evicted.add(said(workloads(scene)["quick"], "Evicted")["reason"])
         return len(running(scene, "quick")) == 8
@@ -352,7 +334,7 @@ def test_a_train_job_has_the_nodes_of_its_runtime(scene: Scene) -> None:
     template["metadata"]["annotations"] |= notes
     template["spec"]["containers"][0]["resources"] = {"limits": {GPU: "1"}}  # as there is quota for
     made["metadata"]["name"] = "queued"
-    apply(scene.plane.client, [made])
+    scene.plane.apply([made])
     meta = {"name": "train", "namespace": scene.namespace, "labels": {names.QUEUE: "oasis"}}
     body = {"apiVersion": TRAINJOB.api_version, "kind": "TrainJob", "metadata": meta}
     begin = scene.plane.audit_position()
@@ -362,9 +344,9 @@ def test_a_train_job_has_the_nodes_of_its_runtime(scene: Scene) -> None:
         make(scene, JOB, body_of(scene, JOB, "quick", 8, 8, 10.0))
         until(lambda: len(running(scene, "quick")) == 8, "it makes way")
         assert not workloads(scene)["train"]["spec"]["active"]
-        end(scene, pods_of(scene, "quick"))
+        end(scene, scene.pods("quick-"))
         until(lambda: len(running(scene, "train")) == 4, "it goes on")
-        end(scene, pods_of(scene, "train"))
+        end(scene, scene.pods("train-"))
         until(lambda: status(scene, "train").get("phase") == "Completed", "it ends")
     assert not denied(scene.plane.requests(scene.account, begin))
 
@@ -386,16 +368,10 @@ def test_a_job_that_both_would_manage_is_left_alone(scene: Scene) -> None:
         until(lambda: not running(scene, "k2"), "somebody stops it")
         until(lambda: told(status(scene, "k2"))["Placed"]["reason"] == "LeftAlone", "it says so")
         assert workloads(scene)["k2"]["spec"]["active"] is False
-        assert (
-            read(scene, JOB, "k2")["metadata"]["generation"] <= runs["metadata"]["generation"] + 3
-        )
+        generation = read(scene, JOB, "k2")["metadata"]["generation"]
+        assert generation <= runs["metadata"]["generation"] + 3
         until(lambda: time.monotonic() > begun + 60.0, "a minute is over", 60.0)
         for name in both:
-            reason = told(_status_of_job(scene, name))["Valid"]["message"]
+            reason = told(status_of(scene, JOB, name))["Valid"]["message"]
             assert "its Workload is scheduled here if" in reason
             assert read(scene, JOB, name)["metadata"]["generation"] < 3
-
-
-def _status_of_job(scene: Scene, name: str) -> Object:
-    notes = read(scene, JOB, name)["metadata"].get("annotations") or {}
-    return json.loads(notes.get(names.STATUS) or "{}")  # type: ignore[no-any-return]

@@ -20,12 +20,11 @@ import numpy as np
 import pytest
 
 from oasis.kubernetes.objects.oasis_job import SlotClock
-from tests.kubernetes.adapter import elastic
 from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.processes.nodes import ProcessNodes
 from tests.kubernetes.scene import Scene
-from tests.kubernetes.training_jobs import Training, add_machines, reasons, start_controller
+from tests.kubernetes.training_jobs import Training, add_machines, controlled, reasons
 from tests.kubernetes.trainings import regression
 
 pytestmark = pytest.mark.nightly
@@ -68,9 +67,8 @@ def training(scene: Scene, process_nodes: ProcessNodes) -> Make:
 
 
 def sleeper(scene: Scene, name: str, workers: int, slots: int, **spec: Any) -> dict[str, Any]:
-    """A job that sleeps for this many slots."""
     seconds = workers * slots * scene.clock.work_seconds
-    made = elastic(scene, name, workers, workers, seconds, **spec)
+    made = scene.elastic(name, workers, workers, seconds, **spec)
     (container,) = made["spec"]["workers"]["template"]["spec"]["containers"]
     container["command"] = ["sleep", f"{slots * scene.clock.slot_seconds:g}"]
     return made
@@ -85,25 +83,20 @@ def run(
     percent: float = 5,
 ) -> None:
     """The job trains, the rival comes when so much of that is done, and both complete."""
-    controller = start_controller(scene, nodes, *words)
     job["spec"]["workers"]["initial"] = job["spec"]["workers"]["maximum"]
-    scene.submit(job)
     name = job["metadata"]["name"]
-    try:
+    with controlled(scene, nodes, *words):
+        scene.submit(job)
         until(lambda: "progress" in scene.statuses()[name], "it is known")
         until(lambda: progress(scene, name) >= percent, "it trains", PATIENCE)
         scene.submit(rival)
         wait_completed(scene, name, "rival")
-    finally:
-        print(controller.read_text(), nodes.logs())  # noqa: T201 (shown if it fails)
     ended = scene.statuses()[name]
     assert 0 < ended["utility"] <= 10
     assert ended["progress"]["percent"] == 100
 
 
 def wait_completed(scene: Scene, *names: str) -> None:
-    """Wait until these jobs are complete; that one fails is found out at once."""
-
     def are_over() -> bool:
         phases = scene.phases()
         assert "Failed" not in phases.values(), scene.statuses()
@@ -113,7 +106,6 @@ def wait_completed(scene: Scene, *names: str) -> None:
 
 
 def progress(scene: Scene, name: str) -> float:
-    """Percent of a job's work that are done."""
     found = scene.statuses()[name]
     assert found.get("phase") != "Failed", found
     return float(found["progress"]["percent"])
@@ -213,13 +205,8 @@ def test_specon_moves_a_training_whose_loss_has_converged(
         name: replace(torch, scene=scene, env={**torch.env, "RATE": str(rate)})
         for name, rate in rates.items()
     }
-    steps = {}
-    controller = start_controller(
-        scene,
-        process_nodes,
-        *("--policy", "specon", "--set", "specon.interval=10", "--set", "specon.alpha=0.02"),
-    )
-    try:
+    steps, options = {}, ("--set", "specon.interval=10", "--set", "specon.alpha=0.02")
+    with controlled(scene, process_nodes, "--policy", "specon", *options):
         for name in ("converges", "b", "learns", "d", "e"):  # in turn on two nodes
             if name in trainings:
                 made, steps[name] = trainings[name].job(name, (1, 1), 13)
@@ -228,8 +215,6 @@ def test_specon_moves_a_training_whose_loss_has_converged(
             scene.submit(made)
         until(lambda: scene.statuses().keys() >= rates.keys(), "they are there")
         wait_completed(scene, *rates)
-    finally:
-        print(controller.read_text(), process_nodes.logs())  # noqa: T201
     for name, made in trainings.items():
         made.check_weights(name, steps[name], rates[name])
     _, begun = gangs(process_nodes.logs("converges-"), "processes")

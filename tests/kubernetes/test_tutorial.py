@@ -9,27 +9,15 @@ from __future__ import annotations
 from contextlib import ExitStack
 from pathlib import Path
 
-import pytest
-
 from oasis.kubernetes.names import FIELD_MANAGER
 from tests.kubernetes.cluster import room
 from tests.kubernetes.controlplane.audit import denied
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.scene import SYSTEM
-from tests.kubernetes.tutorial.page import (
-    File,
-    carry_out,
-    commands,
-    container,
-    environment,
-    steps,
-    words_on_path,
-)
+from tests.kubernetes.tutorial.page import File, carry_out, container, environment, steps
 
 
-def test_the_pages_say_what_is_true(controlplane_binary: Path, tmp_path: Path) -> None:
-    words = tmp_path / "bin"
-    words_on_path(words, controlplane_binary)
+def test_the_pages_say_what_is_true(controlplane_binary: Path, words: Path, tmp_path: Path) -> None:
     first, *rest = steps()
     with ControlPlane(controlplane_binary) as plane:
         names = [f"node-{k}" for k in range(3)]
@@ -53,14 +41,3 @@ def test_the_pages_say_what_is_true(controlplane_binary: Path, tmp_path: Path) -
                 assert instead is None, f"{instead}\n\nexpected:\n{step.shown}\n{log.read_text()}"
         account = plane.service_account(FIELD_MANAGER, SYSTEM)
         assert not denied(plane.requests(account))
-
-
-def test_another_output_than_the_pages_is_found(tmp_path: Path) -> None:
-    words = tmp_path / "bin"
-    words_on_path(words, tmp_path / "none")
-    reader = environment(words, tmp_path / "none")
-    (good, bad) = commands("$ printf 'a   1\\n'\na 1\n$ printf 'a 2\\n'\na 1\n")
-    assert carry_out(good, tmp_path, reader) is None
-    assert carry_out(bad, tmp_path, reader) == "$ printf 'a 2\\n'\na 2\n(0)"
-    with pytest.raises(StopIteration):
-        next(iter(commands("")))

@@ -22,15 +22,11 @@ from oasis.kubernetes.api.resources import (
     Objects,
 )
 from oasis.kubernetes.control.checkpoint import PART, Checkpoint
-from tests.kubernetes.adapter import CLOCK, scene_of
 from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.controlplane.audit import denied, granted, verbs
-from tests.kubernetes.scene import SYSTEM, Scene, rights
+from tests.kubernetes.scene import SYSTEM, Scene, rights, scene_of
 
-USING = (
-    *("test_adapter", "test_adapter_faults", "test_existing"),
-    *("test_tenants", "test_capacity_windows_kept"),
-)
+USING = ("test_adapter", "test_adapter_faults", "test_existing", "test_tenants")
 
 
 # Groups whose controllers run in nightly tests, and those of kinds that none of them starts.
@@ -38,64 +34,59 @@ OWNERS = ("jobset.x-k8s.io", "trainer.kubeflow.org", "kueue.x-k8s.io")
 UNTRIED = ("kubeflow.org", "ray.io")  # Kueue's Workloads stand for them, whatever their kind
 
 
-def controllers_account(cluster: Cluster) -> tuple[Scene, Objects]:
-    scene = Scene(cluster.plane, cluster.namespace, CLOCK)
-    return scene, Objects(Connection.open(str(scene.account.kubeconfig())))
+@pytest.fixture
+def scene(cluster: Cluster) -> Scene:
+    return scene_of(cluster, nodes=1)
 
 
-def test_a_checkpoint_that_is_larger_than_an_object_is_written_in_parts(cluster: Cluster) -> None:
-    scene, objects = controllers_account(cluster)
+@pytest.fixture
+def objects(scene: Scene) -> Objects:
+    """What the controller's account may do."""
+    return Objects(Connection.open(str(scene.account.kubeconfig())))
+
+
+def test_a_checkpoint_that_is_larger_than_an_object_is_written_in_parts(
+    scene: Scene, objects: Objects
+) -> None:
     draw = random.Random(1)
     document = {"state": draw.randbytes(PART).hex() + draw.randbytes(PART).hex()}
-    kept = Checkpoint(objects, SYSTEM, cluster.namespace)
+    kept = Checkpoint(objects, SYSTEM, scene.namespace)
     kept.write(document)
     assert kept.size > 2**20
     for _ in range(2):  # what is read can be replaced, and is read again
-        again = Checkpoint(objects, SYSTEM, cluster.namespace)
+        again = Checkpoint(objects, SYSTEM, scene.namespace)
         assert again.read() == document
         document["state"] += "more"
         again.write(document)
-    parts = [
-        item["metadata"]["name"]
-        for item in scene.admin.list_all(CONFIG_MAPS, SYSTEM)[0]
-        if item["metadata"]["name"].startswith(cluster.namespace)
-    ]
-    assert len(parts) >= 3
+    found = [item["metadata"]["name"] for item in scene.admin.list_all(CONFIG_MAPS, SYSTEM)[0]]
+    assert sum(name.startswith(scene.namespace) for name in found) >= 3
 
 
-def test_what_has_the_name_of_another_is_told_apart_by_looking(cluster: Cluster) -> None:
-    scene = scene_of(cluster, nodes=1)
-    objects = Objects(Connection.open(str(scene.account.kubeconfig())))
-    meta = {"name": "one", "namespace": cluster.namespace}
-    pod = {"metadata": meta, "spec": {"containers": [{"name": "c", "image": "c"}]}}
-    event = {
-        "metadata": meta,
-        "involvedObject": {"namespace": cluster.namespace},
-        "reportingComponent": "oasis",
-    }
-    policy = {"metadata": meta, "spec": {"podSelector": {}}}
-    service = {"metadata": meta, "spec": {"clusterIP": "None"}}
-    made = ((PODS, pod), (EVENTS, event), (SERVICES, service), (NETWORK_POLICIES, policy))
-    for kind, body in made:
-        first = objects.create(kind, body)
-        assert objects.create(kind, body)["metadata"]["uid"] == first["metadata"]["uid"]
-    other: dict[str, Any] = {**pod, "metadata": {**meta, "ownerReferences": [owner()]}}
+def test_what_has_the_name_of_another_is_told_apart_by_looking(
+    scene: Scene, objects: Objects
+) -> None:
+    meta, about = {"name": "one", "namespace": scene.namespace}, {"namespace": scene.namespace}
+    pod: dict[str, Any] = {"spec": {"containers": [{"name": "c", "image": "c"}]}}
+    for kind, body in (
+        (PODS, pod),
+        (EVENTS, {"involvedObject": about, "reportingComponent": "oasis"}),
+        (SERVICES, {"spec": {"clusterIP": "None"}}),
+        (NETWORK_POLICIES, {"spec": {"podSelector": {}}}),
+    ):
+        first, again = (objects.create(kind, {"metadata": meta, **body}) for _ in range(2))
+        assert again["metadata"]["uid"] == first["metadata"]["uid"]
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "x"}
     with pytest.raises(ApiError, match="409"):
-        objects.create(PODS, other)
-
-
-def owner() -> dict[str, Any]:
-    return {"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "x"}
+        objects.create(PODS, {**pod, "metadata": {**meta, "ownerReferences": [owner]}})
 
 
 def test_the_verbs_of_the_whole_run_are_exactly_the_shipped_ones(
-    cluster: Cluster, request: pytest.FixtureRequest
+    scene: Scene, request: pytest.FixtureRequest
 ) -> None:
     ran = {Path(item.path).stem for item in request.session.items}
     if not ran.issuperset(USING):
         pytest.skip(f"only a run of all tests uses all rights: {', '.join(USING)}")
-    scene, _ = controllers_account(cluster)
-    asked = cluster.plane.requests(scene.account)
+    asked = scene.plane.requests(scene.account)
     assert verbs(asked) - granted(rights()) == set()
     left_out = UNTRIED if request.config.getoption("--nightly") else UNTRIED + OWNERS
     unused = {right for right in granted(rights()) - verbs(asked) if right[0] not in left_out}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,7 @@ import numpy as np
 
 from oasis.kubernetes.api.resources import EVENTS
 from oasis.kubernetes.names import BANDWIDTH, KIND, NODE_ROLE
-from tests.kubernetes.adapter import elastic
 from tests.kubernetes.cluster import GPU, report_rights
-from tests.kubernetes.controlplane.access import apply
 from tests.kubernetes.processes.nodes import ProcessNodes
 from tests.kubernetes.scene import Scene
 from tests.kubernetes.trainings import regression
@@ -40,20 +39,6 @@ class Training:
         self, name: str, workers: tuple[int, int], slots: int, **spec: Any
     ) -> tuple[dict[str, Any], int]:
         """A job that trains for this many worker-slots, and its steps."""
-        steps, seconds, env = self._work(name, slots)
-        made = elastic(self.scene, name, *workers, seconds, **{**self.spec, **spec})
-        limits = {GPU: "1", **({BANDWIDTH: "1G"} if self.servers else {})}
-        template = self._template(env, limits)
-        # Work is counted while a gang is ready: not while its processes start.
-        probe = {"exec": {"command": ["test", "-f", READY]}, "periodSeconds": 1}
-        template["spec"]["containers"][0]["readinessProbe"] = probe
-        made["spec"]["workers"]["template"] = template
-        if self.servers:
-            made["spec"]["parameterServers"] = {"template": self._template(env, {BANDWIDTH: "4G"})}
-        return made, steps
-
-    def _work(self, name: str, slots: int) -> tuple[int, float, list[dict[str, Any]]]:
-        """Steps of so many worker-slots, in seconds of work, and what the processes are told."""
         clock = self.scene.clock
         steps = round(slots * clock.slot_seconds / (regression.PARTS * PAUSE))
         seconds = slots * clock.work_seconds
@@ -61,19 +46,26 @@ class Training:
             **{"PYTHONPATH": ROOT, "OMP_NUM_THREADS": 1, "CHECKPOINT": self.file(name)},
             **{"STEPS": steps, "WORK": seconds, "PAUSE": PAUSE, "READY": READY, **self.env},
         }
-        return steps, seconds, [{"name": key, "value": str(found)} for key, found in given.items()]
+        env = [{"name": key, "value": str(found)} for key, found in given.items()]
 
-    def _template(self, env: list[dict[str, Any]], limits: dict[str, str]) -> dict[str, Any]:
-        resources = {"requests": {"cpu": "1"}, "limits": limits}
-        container = {"name": "train", "image": "none", "command": self.command, "env": env}
-        return {"spec": {"containers": [container | {"resources": resources}]}}
+        def template(limits: dict[str, str], **more: Any) -> dict[str, Any]:
+            resources = {"requests": {"cpu": "1"}, "limits": limits}
+            container = {"name": "train", "image": "none", "command": self.command, "env": env}
+            return {"spec": {"containers": [{**container, "resources": resources, **more}]}}
+
+        made = self.scene.elastic(name, *workers, seconds, **{**self.spec, **spec})
+        # Work is counted while a gang is ready: not while its processes start.
+        probe = {"exec": {"command": ["test", "-f", READY]}, "periodSeconds": 1}
+        limits = {GPU: "1", **({BANDWIDTH: "1G"} if self.servers else {})}
+        made["spec"]["workers"]["template"] = template(limits, readinessProbe=probe)
+        if self.servers:
+            made["spec"]["parameterServers"] = {"template": template({BANDWIDTH: "4G"})}
+        return made, steps
 
     def file(self, name: str) -> Path:
-        """Checkpoint of a job."""
         return self.nodes.directory / f"{name}.npz"
 
     def check_weights(self, name: str, steps: int, rate: float = regression.RATE) -> None:
-        """The job has done every step once, and has the weights that come of that."""
         with np.load(self.file(name)) as found:
             assert found["step"] == steps
             np.testing.assert_allclose(found["weights"], regression_weights(steps, rate), rtol=1e-9)
@@ -92,17 +84,20 @@ def regression_weights(steps: int, rate: float = regression.RATE) -> np.ndarray[
 
 def add_machines(scene: Scene, nodes: ProcessNodes, *gpus: int) -> None:
     """Add nodes with these GPUs, and one for parameter servers; pods may report."""
-    apply(scene.plane.client, report_rights(scene.namespace))
+    scene.plane.apply(report_rights(scene.namespace))
     for k, count in enumerate(gpus):
         nodes.add(f"gpu-{k}", {**ROOM, GPU: str(count)}, {NODE_ROLE: "worker"})
     nodes.add("cpu-0", ROOM, {NODE_ROLE: "ps"})
 
 
-def start_controller(scene: Scene, nodes: ProcessNodes, *words: str) -> Path:
-    """`oasis kubernetes run`, as its owner starts it; its log."""
+@contextmanager
+def controlled(scene: Scene, nodes: ProcessNodes, *words: str) -> Iterator[None]:
     log = nodes.directory / "controller.log"
     nodes.guardian.start(scene.command(*words), log, {**os.environ, "PYTHONPATH": str(ROOT)})
-    return log
+    try:
+        yield
+    finally:
+        print(log.read_text(), nodes.logs())  # noqa: T201
 
 
 def reasons(scene: Scene, name: str) -> set[str]:

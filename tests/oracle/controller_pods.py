@@ -73,3 +73,37 @@ def drop(pods):
 
 def workers_of(pods):
     return sum(kind == "worker" for kind, _ in pods)
+
+
+class Controller:
+    """Who waits, who runs where, and what is free; `sizes` are the machines, as [GPUs, memory]."""
+
+    def __init__(self, sizes):
+        self.sizes, self.seen = sizes, Counter()  # branches that were taken
+        self.waiting, self.running, self.jobs, self.since = [], {}, {}, {}
+
+    def decide(self, now, free, came, gone, evicted):
+        """Pods of the jobs that change."""
+        self.free, self.now, before = [list(row) for row in free], now, dict(self.running)
+        for job in (*gone, *evicted):
+            before.pop(job["k"], None)
+            self.running.pop(job["k"], None)
+            self.waiting = [k for k in self.waiting if k != job["k"]]
+        for job in sorted((*came, *evicted), key=lambda job: job["k"]):
+            self.jobs[job["k"]], self.since[job["k"]] = job, now
+            self.arrive(job["k"])
+        self.answer(now)
+        return {k: pods for k, pods in self.running.items() if before.get(k) != pods}
+
+    def arrive(self, k):
+        self.waiting = sorted([*self.waiting, k])
+
+    def give(self, k, machine):
+        """A worker of job k on this machine is free."""
+        rest = list(self.running[k])
+        rest.remove(("worker", machine))
+        take(self.free, self.jobs[k], [("worker", machine)], -1)
+        self.running[k] = rest
+
+    def spare(self):
+        return {v: workers_of(pods) - self.jobs[v]["least"] for v, pods in self.running.items()}

@@ -22,8 +22,6 @@ the order of the file. Counts are rounded with the one tolerance of the toolkit,
 floor(x + eps) with eps = 1e-9 max(1, |x|).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal, localcontext

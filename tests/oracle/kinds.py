@@ -1,24 +1,25 @@
 """Machines of several kinds and jobs of several forms, drawn from a seed; their joint optimum.
 
 The optimum is plain Python that shares nothing with `oasis`: every choice of a form for each job,
-every count of workers in every slot, and every way to place them. Amounts are whole numbers.
+every count of workers in every slot, and every way to place them.
 """
 
-from __future__ import annotations
-
-import math
 from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import product
 from typing import Any
 
 import numpy as np
+from hypothesis import strategies as st
 
 from oasis import Cluster, Form, Instance, Job, Piecewise, Server, Speeds
+from tests.oracle.reference_search import ps_for, total_work
+from tests.strategies import FloatArray, Market
 
 RESOURCES = ("gpu", "bandwidth_gbps")
 KINDS = ("a", "b", "c")
 Labels = Mapping[str, Any]
+SLACK = 1e-9  # sums of amounts are floats
 
 
 def machines(rng: np.random.Generator, name: str) -> tuple[Server, ...]:
@@ -77,22 +78,48 @@ def instance(seed: int) -> Instance:
     for k in range(int(rng.integers(2, 4))):
         values = np.sort(rng.choice([0.5, 1.0, 2.0, 5.0, 9.0, 20.0], horizon))[::-1]
         several = ways(rng) if rng.random() < 0.8 else {"requires": some(rng)}
-        jobs.append(
-            Job(
-                f"j{k}",
-                arrival=int(rng.integers(0, horizon)) if rng.random() < 0.5 else 0,
-                epochs=int(rng.integers(1, 3)),
-                chunks=int(rng.integers(1, 3)),
-                minibatches=1,
-                minibatch_time=float(rng.choice([0.5, 1.0])),
-                gradient_mb=0.0,
-                worker={"gpu": 1.0, "bandwidth_gbps": 1.0},
-                ps={"bandwidth_gbps": 2.0},
-                utility=Piecewise(tuple(float(t) for t in range(horizon)), tuple(values.tolist())),
-                **several,
-            )
-        )
+        arrival = int(rng.integers(0, horizon)) if rng.random() < 0.5 else 0
+        jobs.append(_job(rng, f"j{k}", arrival, values, several))
     return Instance(horizon, cluster, tuple(jobs))
+
+
+def instances() -> st.SearchStrategy[Instance]:
+    """Instances of any seed."""
+    return st.integers(0, 10**6).map(instance)
+
+
+def market(seed: int) -> Market:
+    """A job of two or three forms on a few machines; some prices are 0, some machines full."""
+    rng = np.random.default_rng(seed)
+    horizon = int(rng.integers(2, 5))
+    cluster = Cluster(RESOURCES, machines(rng, "w"), machines(rng, "p"), slot_seconds=1.0)
+    values = np.sort(rng.choice([0.0, 1.0, 2.0, 5.0, 9.0, 20.0], horizon))[::-1]
+    job = _job(rng, "j", 0, values, ways(rng))
+    arrays = []
+    for capacity in (cluster.worker_capacity, cluster.ps_capacity):
+        shape = (horizon, *capacity.shape)
+        used = np.floor(rng.random(shape) * rng.choice([0.0, 0.0, 0.5, 1.1], shape) * capacity)
+        arrays.append((rng.choice([0.0, 0.25, 0.25, 0.5, 1.5], shape), np.minimum(used, capacity)))
+    (worker_prices, worker_used), (ps_prices, ps_used) = arrays
+    return Market(job, cluster, horizon, worker_prices, ps_prices, worker_used, ps_used)
+
+
+def _job(
+    rng: np.random.Generator, name: str, arrival: int, values: FloatArray, several: dict[str, Any]
+) -> Job:
+    return Job(
+        name,
+        arrival,
+        epochs=int(rng.integers(1, 3)),
+        chunks=int(rng.integers(1, 3)),
+        minibatches=1,
+        minibatch_time=float(rng.choice([0.5, 1.0])),
+        gradient_mb=0.0,
+        worker={"gpu": 1.0, "bandwidth_gbps": 1.0},
+        ps={"bandwidth_gbps": 2.0},
+        utility=Piecewise(tuple(map(float, range(len(values)))), tuple(values.tolist())),
+        **several,
+    )
 
 
 # -- the optimum by enumeration --------------------------------------------------------------------
@@ -108,20 +135,15 @@ def optimum(given: Instance) -> float:
 
 
 def _in_these_forms(given: Instance, jobs: Sequence[Job]) -> float:
-    work = tuple(
-        max(1, math.ceil(job.epochs * job.chunks * job.minibatches * job.minibatch_time - 1e-9))
-        for job in jobs
-    )
+    work = tuple(total_work(job, given.cluster) for job in jobs)
 
     @cache
     def fits(counts: tuple[int, ...]) -> bool:
-        workers = [(job.worker, n, job.requires) for job, n in zip(jobs, counts, strict=True)]
-        servers = [
-            (job.ps, _ps_for(job, n), job.ps_requires) for job, n in zip(jobs, counts, strict=True)
-        ]
-        cluster = given.cluster
-        return _placed(workers, _free(cluster.worker_servers)) and _placed(
-            servers, _free(cluster.ps_servers)
+        pairs = list(zip(jobs, counts, strict=True))
+        workers = [(job.worker, n, job.requires) for job, n in pairs]
+        hosted = [(job.ps, ps_for(job, n), job.ps_requires) for job, n in pairs]
+        return _placed(workers, _free(given.cluster.worker_servers)) and _placed(
+            hosted, _free(given.cluster.ps_servers)
         )
 
     @cache
@@ -147,11 +169,6 @@ def _in_these_forms(given: Instance, jobs: Sequence[Job]) -> float:
     return best(0, work)
 
 
-def _ps_for(job: Job, workers: int) -> int:
-    b = job.worker.get("bandwidth_gbps", 0.0)
-    return math.ceil(workers * b / job.ps["bandwidth_gbps"] - 1e-9) if b > 0 else 0
-
-
 def _free(servers: Sequence[Server]) -> list[tuple[Labels, dict[str, float]]]:
     return [(server.labels, dict(server.capacity)) for server in servers for _ in server.ids]
 
@@ -165,7 +182,9 @@ def _placed(tasks: Sequence[Tasks], free: list[tuple[Labels, dict[str, float]]])
         return _placed(rest, free)
     for labels, room in free:
         admitted = all(labels.get(name) in values for name, values in required.items())
-        if admitted and all(room.get(name, 0.0) >= amount for name, amount in demand.items()):
+        if admitted and all(
+            room.get(name, 0.0) >= amount - SLACK for name, amount in demand.items()
+        ):
             for name, amount in demand.items():
                 room[name] = room.get(name, 0.0) - amount
             found = _placed([(demand, count - 1, required), *rest], free)

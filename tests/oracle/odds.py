@@ -4,8 +4,6 @@ Patterns often cover in halves what no placement of such jobs holds, so that the
 needs its last resort.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import combinations
 

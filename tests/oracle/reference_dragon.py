@@ -7,33 +7,27 @@ one changes nothing, and then whoever was shrunk takes back what nobody used.
 
 from collections import Counter
 
-from controller_pods import drop, fits, one_by_one, one_node, take, workers_of
+from tests.oracle.controller_pods import (
+    Controller,
+    drop,
+    fits,
+    one_by_one,
+    one_node,
+    take,
+    workers_of,
+)
 
 
-class Reference:
-    """DRAGON's answer at each instant; `sizes` are the machines, as [GPUs, memory]."""
+class Reference(Controller):
+    """DRAGON's answer at each instant."""
 
     def __init__(self, sizes, theta, patience, scaling=True):
-        self.sizes, self.theta, self.patience = sizes, theta, patience
-        self.scaling = scaling
-        self.waiting, self.running, self.jobs, self.since = [], {}, {}, {}
+        super().__init__(sizes)
+        self.theta, self.patience, self.scaling = theta, patience, scaling
         self.gpus_idle = [[] for _ in sizes]  # of each idle GPU, since when
-        self.last, self.remembered, self.seen = 0.0, None, Counter()
+        self.last, self.remembered = 0.0, None
 
-    def decide(self, now, free, came, gone, evicted):
-        """Pods of the jobs that change."""
-        self.free, before = [list(row) for row in free], dict(self.running)
-        for job in (*gone, *evicted):
-            before.pop(job["k"], None)
-            self.running.pop(job["k"], None)
-            self.waiting = [k for k in self.waiting if k != job["k"]]
-        for job in (*came, *evicted):
-            self.jobs[job["k"]], self.since[job["k"]] = job, now
-            self.waiting = sorted([*self.waiting, job["k"]])
-        self.scheduled(now)
-        return {k: pods for k, pods in self.running.items() if before.get(k) != pods}
-
-    def scheduled(self, now):
+    def answer(self, now):
         if self.scaling:
             while self.urgent(now):
                 pass
@@ -130,9 +124,6 @@ class Reference:
         self.seen["urgent"] += 1
         return True
 
-    def spare(self):
-        return {v: workers_of(pods) - self.jobs[v]["least"] for v, pods in self.running.items()}
-
     def shrink(self, v):
         less = drop(self.running[v])
         gone = Counter(self.running[v]) - Counter(less)
@@ -179,7 +170,7 @@ class Reference:
 class Coded(Reference):
     """Branch auto-scale of the authors' first repository."""
 
-    def scheduled(self, now):
+    def answer(self, now):
         held = {}
         while self.one_round(now, held):
             pass
@@ -297,10 +288,7 @@ class Released(Coded):
         servers = {m for kind, m in self.running[v] if kind == "ps"}
         here = {m for kind, m in self.running[v] if kind == "worker"}
         machine = min(here, key=lambda m: (m in servers, m))
-        rest = list(self.running[v])
-        rest.remove(("worker", machine))
-        take(self.free, self.jobs[v], [("worker", machine)], -1)
-        self.running[v] = rest
+        self.give(v, machine)
 
     def pack(self, job, workers):
         """All on one node; else from the node that took most of one kind on, as many as fit."""

@@ -1,18 +1,25 @@
 """One decision of KOD2 after the other, written from the paper's Algorithms 1 to 3 with pods."""
 
 import math
-from collections import Counter
 
-from controller_pods import fits, gang, idle, one_by_one, one_node, take, workers_of
+from tests.oracle.controller_pods import (
+    Controller,
+    fits,
+    gang,
+    idle,
+    one_by_one,
+    one_node,
+    take,
+    workers_of,
+)
 
 
-class Reference:
-    """KOD2's answer at each instant; `sizes` are the machines, as [GPUs, memory]."""
+class Reference(Controller):
+    """KOD2's answer at each instant."""
 
     def __init__(self, sizes, limit):
-        self.sizes, self.limit = sizes, limit
-        self.waiting, self.running, self.jobs, self.since = [], {}, {}, {}
-        self.starving, self.seen = set(), Counter()
+        super().__init__(sizes)
+        self.limit, self.starving = limit, set()
 
     def weight(self, k):
         job = self.jobs[k]
@@ -20,21 +27,11 @@ class Reference:
         asked = math.fsum([1 / largest[0], job["memory"] / largest[1]])
         return math.inf if k in self.starving else job["least"] / asked
 
-    def decide(self, now, free, came, gone, evicted):
-        """Pods of the jobs that change."""
-        self.free, before = [list(row) for row in free], dict(self.running)
-        for job in (*gone, *evicted):
-            before.pop(job["k"], None)
-            self.running.pop(job["k"], None)
-            self.waiting = [k for k in self.waiting if k != job["k"]]
-        for job in (*came, *evicted):
-            self.jobs[job["k"]], self.since[job["k"]] = job, now
-            self.waiting.append(job["k"])
+    def answer(self, now):
         self.raise_starving(now)
         while self.waiting and self.algorithm_1():
             pass
         self.algorithm_3()
-        return {k: pods for k, pods in self.running.items() if before.get(k) != pods}
 
     def raise_starving(self, now):
         late = {k for k in self.waiting if self.since[k] + self.limit <= now}
@@ -94,10 +91,7 @@ class Reference:
             for m in sorted(pods, key=lambda m: (m in servers, m)):
                 if workers_of(self.running[v]) == self.jobs[v]["least"]:
                     break
-                left = list(self.running[v])
-                left.remove(("worker", m))
-                take(self.free, self.jobs[v], [("worker", m)], -1)
-                self.running[v] = left
+                self.give(v, m)
                 if self.fits_at(k, job, m):
                     return True
         self.running, self.free = kept, free

@@ -1,36 +1,24 @@
 """One decision of the priority-queue autoscaler after the other, from its five procedures."""
 
 import math
-from collections import Counter
 
-from controller_pods import fits, gang, one_by_one, take, workers_of
+from tests.oracle.controller_pods import Controller, fits, gang, one_by_one, take, workers_of
 
 
-class Reference:
-    """The autoscaler's answer at each instant; `sizes` are the machines, as [GPUs, memory]."""
+class Reference(Controller):
+    """The autoscaler's answer at each instant."""
 
     def __init__(self, sizes, printed=False):
-        self.sizes, self.printed = sizes, printed
-        self.waiting, self.running, self.jobs = [], {}, {}
-        self.seen = Counter()
+        super().__init__(sizes)
+        self.printed = printed
 
-    def decide(self, now, free, came, gone, evicted):
-        """Pods of the jobs that change."""
-        self.free, before = [list(row) for row in free], dict(self.running)
-        for job in (*gone, *evicted):
-            before.pop(job["k"], None)
-            self.running.pop(job["k"], None)
-            self.waiting = [k for k in self.waiting if k != job["k"]]
-        for job in sorted((*came, *evicted), key=lambda job: job["k"]):
-            self.jobs[job["k"]] = job
-            self.weighting(job["k"])
+    def answer(self, now):
         if self.printed:
             self.main_as_printed()
         else:
             while self.main():
                 pass
             self.scale_up()
-        return {k: pods for k, pods in self.running.items() if before.get(k) != pods}
 
     def request(self, k):
         job = self.jobs[k]
@@ -45,7 +33,7 @@ class Reference:
         mine, theirs = self.request(k), self.request(other)
         return mine > theirs if mine != theirs else k < other
 
-    def weighting(self, k):
+    def arrive(self, k):
         place = next((i for i, q in enumerate(self.waiting) if self.outranks(k, q)), None)
         self.waiting.insert(len(self.waiting) if place is None else place, k)
 
@@ -84,12 +72,6 @@ class Reference:
         walk = best is None or self.scale_down_as_printed(best)
         if not (walk and any(self.gang(k) for k in list(self.waiting))):
             self.scale_up()
-
-    def give(self, k, machine):
-        left = list(self.running[k])
-        left.remove(("worker", machine))
-        take(self.free, self.jobs[k], [("worker", machine)], -1)
-        self.running[k] = left
 
     def on(self, k, machine):
         pods = gang(self.jobs[k], self.jobs[k]["n"], machine)

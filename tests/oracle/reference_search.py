@@ -8,8 +8,6 @@ the greedy of COST_t are all written anew from docs/theory. Three answers to the
 - `brute_force`: every placement of every slot, without greedy and without recursion over work.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -46,11 +44,19 @@ def ps_for(job: Any, workers: int) -> int:
     return round_up(workers * (b / job.ps["bandwidth_gbps"])) if b > 0 else 0
 
 
-def rooms(demand: Any, resources: Sequence[str], capacity: Any, used: Any, most: int) -> list[int]:
+def admitted(servers: Sequence[Any], required: Any) -> list[bool]:
+    """Whether each machine has the labels that are required."""
+    labels = [server.labels for server in servers for _ in server.ids]
+    return [all(own.get(name) in values for name, values in required.items()) for own in labels]
+
+
+def rooms(
+    demand: Any, resources: Sequence[str], capacity: Any, used: Any, most: int, there: list[bool]
+) -> list[int]:
     """Units that still fit on each server in one slot."""
     fits = []
-    for limits, taken in zip(capacity.tolist(), used.tolist(), strict=True):
-        room = most
+    for limits, taken, is_admitted in zip(capacity.tolist(), used.tolist(), there, strict=True):
+        room = most if is_admitted else 0
         for name, limit, gone in zip(resources, limits, taken, strict=True):
             if demand.get(name, 0.0) > 0:
                 room = min(room, round_down((limit - gone) / demand[name]))
@@ -94,20 +100,28 @@ class Question:
         names = cluster.resources
         self.slots = range(job.arrival, horizon)
         most = job.chunks
-        self.worker_rooms = [
-            rooms(job.worker, names, cluster.worker_capacity, worker_used[t], most)
-            for t in self.slots
-        ]
-        self.ps_rooms = [
-            rooms(job.ps, names, cluster.ps_capacity, ps_used[t], most) for t in self.slots
-        ]
+        groups = (
+            (
+                job.worker,
+                job.requires,
+                cluster.worker_servers,
+                cluster.worker_capacity,
+                worker_used,
+            ),
+            (job.ps, job.ps_requires, cluster.ps_servers, cluster.ps_capacity, ps_used),
+        )
+        self.worker_rooms, self.ps_rooms = (
+            [rooms(demand, names, capacity, used[t], most, is_admitted) for t in self.slots]
+            for demand, required, servers, capacity, used in groups
+            for is_admitted in [admitted(servers, required)]
+        )
         self.worker_costs = [unit_costs(job.worker, names, worker_prices[t]) for t in self.slots]
         self.ps_costs = [unit_costs(job.ps, names, ps_prices[t]) for t in self.slots]
 
     @cache  # noqa: B019 - a question lives as long as its answer takes
     def slot_cost(self, slot: int, workers: int) -> float:
         """COST_t for a number of workers, the greedy of Algorithm 2."""
-        if workers > self.job.chunks:
+        if workers and not self.job.min_workers <= workers <= self.job.chunks:
             return INFINITE
         return greedy(workers, self.worker_rooms[slot], self.worker_costs[slot]) + greedy(
             ps_for(self.job, workers), self.ps_rooms[slot], self.ps_costs[slot]
@@ -135,23 +149,34 @@ def textbook(market: dict[str, Any], fraction: float = 0.0) -> float:
 def textbook_payoffs(market: dict[str, Any], fraction: float = 0.0) -> list[float]:
     """The best payoff of completing by each slot since the arrival."""
     question = Question(**market)
+    return _payoffs(question, textbook_costs(question, question.work), fraction)
+
+
+def textbook_costs(question: Question, work: int, start: int = 0) -> list[float]:
+    """The least cost of doing this work from slot `start` to each later one since the arrival."""
+    least = question.job.min_workers
 
     @cache
     def cost(last: int, work: int) -> float:
         if work <= 0:
             return 0.0
-        if last < 0:
+        if last < start:
             return INFINITE
-        counts = range(min(question.job.chunks, work) + 1)
+        most = max(least, min(question.job.chunks, work))  # a minimum may do more than is left
+        counts = [0, *range(least, most + 1)]
         return min(question.slot_cost(last, n) + cost(last - 1, work - n) for n in counts)
 
-    costs = [cost(t, question.work) for t in range(len(question.slots))]
-    return _payoffs(question, costs, fraction)
+    return [cost(t, work) for t in range(len(question.slots))]
 
 
 def printed(market: dict[str, Any], fraction: float = 0.0) -> float:
     """Best payoff by Algorithm 2 as printed: whole chunks a slot, workers rounded up in each."""
     question = Question(**market)
+    return max([0.0, *_payoffs(question, printed_costs(question), fraction)])
+
+
+def printed_costs(question: Question) -> list[float]:
+    """The same as `textbook_costs` of all the work, in chunks."""
     job = question.job
     chunk = job.minibatches * minibatch_slots(job, question.cluster)
 
@@ -162,12 +187,12 @@ def printed(market: dict[str, Any], fraction: float = 0.0) -> float:
         if last < 0:
             return INFINITE
         return min(
-            question.slot_cost(last, round_up(d * chunk)) + cost(last - 1, chunks - d)
+            question.slot_cost(last, max(job.min_workers, round_up(d * chunk)) if d else 0)
+            + cost(last - 1, chunks - d)
             for d in range(chunks + 1)
         )
 
-    costs = [cost(t, job.epochs * job.chunks) for t in range(len(question.slots))]
-    return max([0.0, *_payoffs(question, costs, fraction)])
+    return [cost(t, job.epochs * job.chunks) for t in range(len(question.slots))]
 
 
 def brute_force(market: dict[str, Any], fraction: float = 0.0) -> float:
@@ -188,7 +213,7 @@ def _placements(question: Question, slot: int) -> Iterator[tuple[int, float]]:
     job = question.job
     for y in product(*(range(room + 1) for room in question.worker_rooms[slot])):
         n = sum(y)
-        if n > job.chunks:
+        if n and not job.min_workers <= n <= job.chunks:
             continue
         for z in product(*(range(room + 1) for room in question.ps_rooms[slot])):
             if ps_for(job, n) <= sum(z) <= n:

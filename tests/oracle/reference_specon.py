@@ -4,37 +4,31 @@ The test sets `values`, what has been seen of each job, and `up`, the machines t
 """
 
 import math
-from collections import Counter
 
-from controller_pods import fits, gang, idle, take
+from tests.oracle.controller_pods import Controller, fits, gang, idle, take
 
 PC, WC, CC = "progressing", "watching", "converged"
 
 
-class Reference:
-    """SpeCon's answer at each instant; `sizes` are the machines, as [GPUs, memory]."""
+class Reference(Controller):
+    """SpeCon's answer at each instant."""
 
     def __init__(self, sizes, alpha, interval, cores, counted="worker", always=True):
-        self.sizes, self.alpha, self.interval, self.cores = sizes, alpha, interval, cores
-        self.waiting, self.running, self.jobs, self.counted = [], {}, {}, counted
-        self.always = always
-        self.state, self.values, self.up, self.seen = {}, {}, [], Counter()
+        super().__init__(sizes)
+        self.alpha, self.interval, self.cores = alpha, interval, cores
+        self.counted, self.always = counted, always
+        self.state, self.values, self.up = {}, {}, []
         self.weights = {PC: 2.0, WC: 1.5, CC: 1.0}
         self.looks, self.turn, self.task_turn = 0, 0, {"worker": 0, "ps": 0}
 
-    def decide(self, now, free, came, gone, evicted):
-        """Pods of the jobs that change."""
-        self.free, self.now, before = [list(row) for row in free], now, dict(self.running)
-        for job in (*gone, *evicted):
-            before.pop(job["k"], None)
-            self.running.pop(job["k"], None)
-            self.waiting = [k for k in self.waiting if k != job["k"]]
-        for job in (*came, *evicted):
-            self.jobs[job["k"]] = job
-            self.waiting = sorted([*self.waiting, job["k"]])
-            old = self.state.get(job["k"], {"moved": False, "rebalanced": False})
-            new = {"in": PC, "value": None, "growth": math.inf, "largest": 0.0, "since": None}
-            self.state[job["k"]] = old if old["moved"] else {**new, **pick(old)}
+    def arrive(self, k):
+        super().arrive(k)
+        old = self.state.get(k, {"moved": False, "rebalanced": False})
+        new = {"in": PC, "value": None, "growth": math.inf, "largest": 0.0, "since": None}
+        kept = {key: old[key] for key in ("moved", "rebalanced")}
+        self.state[k] = old if old["moved"] else new | kept
+
+    def answer(self, now):
         self.launch()
         kept = dict(self.running)
         if self.looks * self.interval <= now:
@@ -44,7 +38,6 @@ class Reference:
         self.algorithm_3()
         if kept != self.running:
             self.launch()
-        return {k: pods for k, pods in self.running.items() if before.get(k) != pods}
 
     def launch(self):
         for k in list(self.waiting):
@@ -170,7 +163,3 @@ class Reference:
                 self.seen["idle filled" if idle_ones else "evened out"] += 1
                 self.seen["before all have converged"] += bool(early)
                 line.remove(able[0])
-
-
-def pick(old):
-    return {key: old[key] for key in ("moved", "rebalanced")}

@@ -1,25 +1,22 @@
 """The enumeration itself: what it refuses, and that its answers pass the exact check."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import pytest
 
-from oasis import Cluster, Constant, Deadline, Instance, Job, Server, verify
+from oasis import Constant, Deadline, verify
 from offline import solve
 from tests import builders
 from tests.oracle.tiny import seeded, tiny_instance
 
 
-def unit_job(name: str, work: int, utility, **changes) -> Job:
+def unit_job(name, work, utility, **changes):
     """`work` worker-slots, one worker at a time, on one CPU."""
     return builders.job(name, slots=work, worker={"cpu": 1.0}, utility=utility, **changes)
 
 
-def one_cpu(horizon: int, *jobs: Job) -> Instance:
-    cluster = Cluster(("cpu",), (Server("w", {"cpu": 1.0}),), (Server("p", {}),), 1.0)
-    return Instance(horizon, cluster, jobs)
+def one_cpu(horizon, *jobs):
+    return builders.instance(*jobs, horizon=horizon, on=builders.cluster(worker={"cpu": 1.0}))
 
 
 @pytest.mark.parametrize("works", list(product([1, 2, 3], repeat=3)))

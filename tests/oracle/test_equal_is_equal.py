@@ -1,15 +1,12 @@
 """Which of several equally good schedules OASiS takes is a matter of the rule, not of rounding."""
 
-from __future__ import annotations
-
 from itertools import product
-from typing import Any
 
 import numpy as np
 import pytest
-from decimal_oasis import Choice, Decimal, Reference, first_split
 
 import oasis
+from tests.oracle.decimal_oasis import Choice, Decimal, Reference, first_split
 
 SMALL = {"jobs": 20, "worker_servers": 4, "ps_servers": 4, "horizon": 20}
 # At a floor of 0 some servers of `calibrated` differ in price by a relative 1e-20, which is a tie
@@ -32,7 +29,7 @@ CASES = [
 ]
 
 
-def taken(decision: oasis.Decision) -> Choice:
+def taken(decision):
     """A decision in the words of the reference."""
     if decision.schedule is None:
         return Choice(Decimal(0), None)
@@ -42,9 +39,7 @@ def taken(decision: oasis.Decision) -> Choice:
 
 
 @pytest.mark.parametrize(("preset", "sizes", "fraction", "seed"), CASES)
-def test_decides_as_fifty_digits_do(
-    preset: str, sizes: dict[str, Any], fraction: float, seed: int
-) -> None:
+def test_decides_as_fifty_digits_do(preset, sizes, fraction, seed):
     """Admission, completion and every count on every server in every slot, and the payoff."""
     instance = oasis.generate(preset, seed=seed, **sizes)
     scheduler = oasis.OASiS.from_instance(instance, min_utility_fraction=fraction)
@@ -61,7 +56,7 @@ def test_decides_as_fifty_digits_do(
 
 
 @pytest.mark.parametrize(("work", "most", "split"), [(6, 4, [4, 2]), (10, 6, [6, 4])])
-def test_of_two_idle_slots_the_first_is_filled(work: int, most: int, split: list[int]) -> None:
+def test_of_two_idle_slots_the_first_is_filled(work, most, split):
     """Whatever a worker demands: sums of its cost must not tell equal slots apart."""
     rng = np.random.default_rng(0)
     for demand in [1.0, 1.7, *rng.uniform(0.01, 10.0, 1000).tolist()]:
@@ -77,7 +72,7 @@ def test_of_two_idle_slots_the_first_is_filled(work: int, most: int, split: list
             assert list(Reference(instance).decide("j").counts.values()) == split
 
 
-def test_the_reference_takes_the_first_of_all_cheapest_splits() -> None:
+def test_the_reference_takes_the_first_of_all_cheapest_splits():
     """Every split of small random tables, with many ties and uneven steps."""
     rng = np.random.default_rng(1)
     for _ in range(200):

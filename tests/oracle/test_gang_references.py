@@ -1,12 +1,11 @@
 """Pods bound one by one, incomplete gangs and the speed of training, against a simulation apart."""
 
 import pytest
-import reference_gangs as reference
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from baselines.kubernetes_default import KubernetesDefault
-from oasis.simulator import (
+from oasis import (
+    KubernetesDefault,
     Machine,
     PolicyJob,
     Site,
@@ -14,6 +13,7 @@ from oasis.simulator import (
     Workload,
     replay,
 )
+from tests.oracle import reference_gangs as reference
 
 machines = st.lists(
     st.tuples(

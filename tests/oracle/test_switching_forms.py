@@ -3,19 +3,16 @@
 The replay knows one job alone and counts the share of its work that is done: no events, no books.
 """
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import oasis
-from oasis.scheduling import Allocation, BasePolicy, Plan, View
-from oasis.simulator import JobTimes, Outage, elastic_from_dict, replay
+from oasis.scheduling import Allocation, BasePolicy, Plan
+from oasis.simulator import Outage, elastic_from_dict, replay
 from tests.builders import elastic_file
 from tests.strategies import of
 
@@ -23,7 +20,7 @@ GAP = 20.0  # between two changes: longer than a job saves
 Held = tuple[int, int, int]  # form, machine, workers
 
 
-def document(jobs: list[dict[str, Any]], **costs: float) -> dict[str, Any]:
+def document(jobs, **costs):
     """Jobs on two machines of each of three kinds, which hold all of them."""
     machines = (
         {"id": kind, "count": 2, "capacity": {"gpu": 99}, "labels": {"gpu": kind}} for kind in "abc"
@@ -36,10 +33,10 @@ class Scripted(BasePolicy):
 
     knows_forms = True
 
-    def __init__(self, *scripts: list[Held | None]) -> None:
+    def __init__(self, *scripts):
         self.scripts = scripts
 
-    def decide(self, view: View) -> Plan:
+    def decide(self, view):
         plan, place = Plan(), round(view.now / GAP)
         for job in view.jobs():
             script = self.scripts[int(job.id)]
@@ -57,9 +54,7 @@ class Scripted(BasePolicy):
         return plan
 
 
-def by_hand(
-    works: list[float], table: list[float], script: list[Held | None], costs: dict[str, float]
-) -> tuple[float, int, int, int]:
+def by_hand(works, table, script, costs):
     """End of a job that comes at 0, and its restarts, resizes and migrations."""
     done, ready, started, counts = 0.0, 0.0, False, [0, 0, 0]
     times = [*(k * GAP for k in range(len(script))), math.inf]
@@ -89,7 +84,7 @@ def by_hand(
 
 
 @st.composite
-def scripts(draw: st.DrawFn) -> tuple[dict[str, Any], list[Held | None]]:
+def scripts(draw):
     """A job of two or three forms, and what it holds from one change to the next."""
     works = draw(st.lists(of(30.0, 50.0, 75.0, 200.0), min_size=2, max_size=3))
     table = draw(of([1.0, 2.0, 3.0], [1.0, 1.7, 1.9]))
@@ -100,7 +95,7 @@ def scripts(draw: st.DrawFn) -> tuple[dict[str, Any], list[Held | None]]:
     job = {"arrival": 0.0, "work": 1.0, "workers": {"min": 1, "max": 3}, "worker": {"gpu": 1}}
     job |= {"speedup": table, "forms": forms, "switch": "restart"}
 
-    def held() -> Held:
+    def held():
         form = draw(st.integers(0, len(works) - 1))
         return form, 2 * form + draw(st.integers(0, 1)), draw(st.integers(1, 3))
 
@@ -109,9 +104,7 @@ def scripts(draw: st.DrawFn) -> tuple[dict[str, Any], list[Held | None]]:
 
 
 @given(drawn=st.lists(scripts(), min_size=1, max_size=3), data=st.data())
-def test_each_job_ends_when_it_does_by_hand(
-    drawn: list[tuple[dict[str, Any], list[Held | None]]], data: st.DataObject
-) -> None:
+def test_each_job_ends_when_it_does_by_hand(drawn, data):
     amounts: dict[str, tuple[float, ...]]
     amounts = dict.fromkeys(("resume", "resize", "migrate"), (0.0, 7.0))
     amounts |= {"start": (0.0, 7.0, 33.0), "save": (0.0, 3.0)}
@@ -129,7 +122,7 @@ def test_each_job_ends_when_it_does_by_hand(
         assert found.work_done in [pytest.approx(work) for work in works]
 
 
-def run(script: list[Held | None], job: dict[str, Any], **more: Any) -> JobTimes:
+def run(script, job, **more):
     costs = more.pop("costs", {})
     base = {"id": "0", "arrival": 0.0, "work": 40.0, "workers": 1, "worker": {"gpu": 1}}
     made = elastic_from_dict(document([base | job], **costs))
@@ -141,7 +134,7 @@ SPEEDS = {"speeds": {"label": "gpu", "values": {"a": 1.0, "b": 2.0, "c": 0.5}}}
 SWITCH = SPEEDS | {"switch": "restart"}
 
 
-def test_half_of_the_work_is_half_of_it_in_any_form() -> None:
+def test_half_of_the_work_is_half_of_it_in_any_form():
     """20 s on a are half of it; the rest takes 10 s on b, or 40 s on c."""
     assert run([(0, 0, 1), (1, 2, 1)], SWITCH).end == 30.0
     assert run([(0, 0, 1), (2, 4, 1)], SWITCH).end == 60.0
@@ -149,7 +142,7 @@ def test_half_of_the_work_is_half_of_it_in_any_form() -> None:
     assert (paid.end, paid.restarts, paid.overhead) == (38.0, 1, 8.0)
 
 
-def test_what_is_lost_with_a_machine_is_counted_in_the_form_that_it_is_in_last() -> None:
+def test_what_is_lost_with_a_machine_is_counted_in_the_form_that_it_is_in_last():
     """A quarter is done at 10 s and saved, then 10 s are lost, a quarter; it goes on on b at 20."""
     script: list[Held | None] = [(0, 0, 1), (1, 2, 1)]
     lost = run(script, SWITCH, outages=[Outage(0, 19.0, 99.0)], costs={"checkpoint_interval": 10.0})
@@ -158,7 +151,7 @@ def test_what_is_lost_with_a_machine_is_counted_in_the_form_that_it_is_in_last()
     assert lost.work_done == 20.0 + 9.0 / 2
 
 
-def test_who_may_not_switch_is_refused_another_form() -> None:
+def test_who_may_not_switch_is_refused_another_form():
     with pytest.raises(oasis.PolicyError, match="form: expected 0, the form in which it began"):
         run([(0, 0, 1), (1, 2, 1)], SPEEDS)
     assert run([(0, 0, 1), (0, 1, 1)], SPEEDS).end == 40.0

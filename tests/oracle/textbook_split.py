@@ -5,8 +5,6 @@ one column a count of workers: cost(t, D) = min_k table[t, k] + cost(t - 1, D - 
 `tests.oracle.reference_search` answers the whole question, from the job and the servers.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

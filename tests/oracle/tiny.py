@@ -1,7 +1,5 @@
 """Tiny congested instances for the oracles, drawn by Hypothesis or from a seed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,6 +8,8 @@ import numpy as np
 from oasis import Cluster, Constant, Deadline, Instance, Job, Piecewise, Server, Sigmoid
 
 RESOURCES = ("gpu", "cpu", "bandwidth_gbps")
+# HiGHS 1.15.1 with all its presolve rules calls something worse optimal on these seeds.
+FALSE_OPTIMA = (198, 1027, 1864, 2061, 2117, 2168)
 Pick = Callable[[Sequence[Any]], Any]
 
 

@@ -258,7 +258,7 @@ def test_what_a_full_disk_cannot_take_is_printed_and_the_rest_is_written(
         status, out, err = call(*(FIGURE if others else sweep))
     assert (status, "drf" in out) == (2, True)
     written = f"wrote {', '.join(f'figures/{each}' for each in others)}"
-    kept = f"could not write {name}: 1 cells run, 0 recorded before"
+    kept = f"could not write {name}: 1 cell run, 0 recorded before"
     said = f"oasis: {path}: No space left on device"
     assert err.splitlines() == [written if others else kept, said]
     assert all((folder / "figures" / other).is_file() for other in others)

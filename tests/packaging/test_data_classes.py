@@ -15,7 +15,7 @@ import offline
 
 # Working state, which changes as its owner goes on.
 MUTABLE = {
-    *("Container", "Entry", "Events", "Fill", "Happened", "Known", "Ledger", "LiveJob"),
+    *("Container", "Entry", "Events", "Fill", "Known", "Ledger", "LiveJob"),
     *("MergedServers", "Patience", "PatternPool", "PlainTrace", "Plan", "Planning"),
     *("PromiseRecord", "Requests", "Row", "ServerGroup", "Share", "SlotClock", "SlotOutcome"),
     *("StabilityCentre", "Steps", "Turn", "Verdicts"),

@@ -279,7 +279,7 @@ def test_a_failed_cell_names_the_line_and_changed_code_runs_again(run: Oasis, wr
     write(CLASS + "    most = 2\n")
     code, _, err = run(*words)
     assert code == 0
-    assert "1 cells run, 1 recorded before" in err
+    assert "1 cell run, 1 recorded before" in err
     code, _, err = run(*words)
     assert "0 cells run, 2 recorded before" in err
     write(CLASS + "    def __init__(self, most: int = 1 // 0):\n        pass\n")

@@ -22,8 +22,8 @@ from pyarrow import parquet
 
 from experiments.sweep import Dask, expand, run_sweep
 from experiments.sweep.store import MEASURED
+from oasis.extras import EXTRAS, install_line
 from oasis.model.errors import OasisError
-from oasis.model.extras import EXTRAS, install_line
 from tests.packaging.commands import BLOCK
 from tests.sweeping import FATES, small
 

@@ -1,8 +1,8 @@
 """The same file through import, describe, replay, whatif and ratio, and another program's FIFO.
 
-`tests.oracle.fifo_easy` shares nothing with the toolkit. A file of each format is a case of
-tests/unit/traces, which has the rows that were written. Counts, GPUs and durations, mean waiting,
-completion and makespan must agree.
+`tests.oracle.reference_schedulers` shares nothing with the toolkit. A file of each format is a case
+of tests/unit/traces, which has the rows that were written. Counts, GPUs and durations, mean
+waiting, completion and makespan must agree.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pytest
 
 import oasis
 from oasis.traces.plain import FORMATS
-from tests.oracle import fifo_easy
+from tests.oracle import reference_schedulers
 from tests.packaging.commands import Oasis
 
 CASES = Path(__file__).parents[1] / "unit/traces/cases"
@@ -48,7 +48,7 @@ def replayed(run: Oasis, path: Path, servers: int, gpus: int, *options: object) 
 def assert_agree(found: Any, rows: Rows, gpus: int) -> None:
     assert found["jobs"] == len(rows)
     for name in ("fifo", "easy"):
-        expected = means(rows, fifo_easy.starts(rows, gpus, name == "easy"))
+        expected = means(rows, getattr(reference_schedulers, name)(rows, [gpus]).starts)
         assert expected["mean_waiting"] > 0  # or nothing would be compared
         figures = found["policies"][name]
         assert figures["finished"] == len(rows)

@@ -11,30 +11,27 @@ which every test here asserts too. All instances have one resource, one worker s
 1, and jobs that need no parameter server, so that every number can be checked by hand.
 """
 
-from __future__ import annotations
-
 import math
-from typing import Any
 
 import pytest
 
 import oasis
-from oasis import Certificate, Cluster, Constant, Instance, Job, Piecewise, Run, Server, Utility
+from oasis import Cluster, Constant, Instance, Job, Piecewise, Server
 from offline import solve
 
 
-def job(name: str, workers: int, share: float, utility: Utility, **changes: Any) -> Job:
+def job(name, workers, share, utility, **changes):
     """A job that keeps `workers` workers busy for a slot, each on `share` of the server."""
     fields = {"epochs": 1, "chunks": workers, "minibatches": 1, "minibatch_time": 1.0} | changes
     return Job(name, 0, gradient_mb=0.0, worker={"cpu": share}, ps={}, utility=utility, **fields)
 
 
-def instance(*jobs: Job, horizon: int = 1) -> Instance:
+def instance(*jobs, horizon=1):
     servers = (Server("w", {"cpu": 1.0}),), (Server("p", {"cpu": 1.0}),)
     return Instance(horizon, Cluster(("cpu",), *servers, 1.0), jobs)
 
 
-def outcome(problem: Instance, **options: Any) -> tuple[float, Run, Certificate]:
+def outcome(problem, **options):
     """Proven optimum, run and certificate; the corrected form is asserted of each."""
     run = oasis.simulate(problem, oasis.OASiS.from_instance(problem, **options))
     oasis.verify(problem, run)
@@ -45,7 +42,7 @@ def outcome(problem: Instance, **options: Any) -> tuple[float, Run, Certificate]
     return optimum.objective, run, certificate
 
 
-def test_printed_ratio_fails_although_a_worker_is_a_thousandth_of_the_server() -> None:
+def test_printed_ratio_fails_although_a_worker_is_a_thousandth_of_the_server():
     """Two jobs of 510 workers: the first takes 51 % of the server at the price of an empty one.
 
     It meets the printed assumption (one worker is tiny), since that says nothing of one job.
@@ -71,7 +68,7 @@ def test_printed_ratio_fails_although_a_worker_is_a_thousandth_of_the_server() -
     assert optimum <= 2 * growth * run.total_utility + 2 * certificate.payoff_gap
 
 
-def test_smallest_counterexample_is_two_jobs_of_one_worker_worth_1_and_7() -> None:
+def test_smallest_counterexample_is_two_jobs_of_one_worker_worth_1_and_7():
     """The first fills the server; the ratio is 7, and 2 alpha = 2 ln(4 * 7) = 6.66.
 
     G is 0 here: the server is full, its price is U, nobody wants it. alpha_x alone makes up for
@@ -91,7 +88,7 @@ def test_smallest_counterexample_is_two_jobs_of_one_worker_worth_1_and_7() -> No
     assert optimum <= 2 * certificate.alpha * run.total_utility
 
 
-def test_online_payoffs_need_not_be_dual_feasible() -> None:
+def test_online_payoffs_need_not_be_dual_feasible():
     """Theorem 2, second half: mu of the second job is 0, yet (20) asks for more at final prices.
 
     The first job leaves 0.4 of the server, the second needs 0.6. So mu = 0, while its schedule on
@@ -106,7 +103,7 @@ def test_online_payoffs_need_not_be_dual_feasible() -> None:
     assert certificate.payoff_gap > 3
 
 
-def test_finite_steps_break_the_allocation_cost_relationship() -> None:
+def test_finite_steps_break_the_allocation_cost_relationship():
     """Lemma 2 asks p (g' - g) >= c (p' - p) / alpha; a job as large as the server breaks it.
 
     U = 1 and L = 1/4, so alpha = ln 4 = 1.386: 1/4 is paid, the price rises by 3/4.
@@ -120,7 +117,7 @@ def test_finite_steps_break_the_allocation_cost_relationship() -> None:
     assert paid >= rise / math.exp(certificate.log_alpha_x) * (1 - 1e-9)
 
 
-def test_half_of_opt_need_not_cover_the_initial_dual_under_the_floor() -> None:
+def test_half_of_opt_need_not_cover_the_initial_dual_under_the_floor():
     """D_0 <= OPT / 2 needs a job that L is defined by and that the cluster can complete in time.
 
     One job, two workers for a slot; the server holds one, so it completes in the second slot, worth
@@ -141,7 +138,7 @@ def test_half_of_opt_need_not_cover_the_initial_dual_under_the_floor() -> None:
     assert certificate.initial_dual <= optimum / 2
 
 
-def test_initial_dual_exceeds_opt_if_no_job_fits() -> None:
+def test_initial_dual_exceeds_opt_if_no_job_fits():
     """A job that no server holds still defines L: OPT = 0, D_0 = 1/4. The bound holds, loosely."""
     optimum, run, certificate = outcome(instance(job("big", 1, 2.0, Constant(1.0))))
     assert optimum == run.total_utility == 0.0

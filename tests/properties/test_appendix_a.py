@@ -8,21 +8,19 @@ complete on the empty cluster in a slot that counts. At full usage of a resource
 U >= f_i(best) / w_i, so one worker alone costs all that the job is worth.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 import oasis
-from oasis import Constant, Instance, Job, OASiS, PriceBounds
+from oasis import OASiS, PriceBounds
 from tests.oracle.reference_search import textbook
 from tests.strategies import fewer, instances, of
 
 SMALLEST = 1e-280  # utilities below it times capacities underflow
 
 
-def zero_prices(instance: Instance) -> dict[str, np.ndarray]:
+def zero_prices(instance):
     cluster, horizon = instance.cluster, instance.horizon
     arrays = {}
     for group, capacity in (("worker", cluster.worker_capacity), ("ps", cluster.ps_capacity)):
@@ -31,13 +29,13 @@ def zero_prices(instance: Instance) -> dict[str, np.ndarray]:
     return arrays
 
 
-def can_be_scheduled(instance: Instance, job: Job, fraction: float) -> bool:
+def can_be_scheduled(instance, job, fraction):
     """On the empty cluster and for nothing, does the job complete in a slot that counts?"""
     market = {"job": job, "cluster": instance.cluster, "horizon": instance.horizon}
     return textbook(market | zero_prices(instance), fraction) > SMALLEST
 
 
-def smallest_counted(instance: Instance, job: Job, fraction: float) -> float:
+def smallest_counted(instance, job, fraction):
     """The smallest utility above the floor, over all completions the job could reach alone."""
     first = job.shortest_duration(instance.slot_seconds) - 1
     values = job.utility(np.arange(first, instance.horizon - job.arrival)).tolist()
@@ -45,9 +43,7 @@ def smallest_counted(instance: Instance, job: Job, fraction: float) -> float:
 
 
 @given(instances(most_jobs=6), of(1e-3, 0.0, 0.3), of(True, False), of(1.0, 0.2, 5.0))
-def test_empty_cluster_admits_every_job_it_can_serve(
-    instance: Instance, fraction: float, normalize: bool, scale: float
-) -> None:
+def test_empty_cluster_admits_every_job_it_can_serve(instance, fraction, normalize, scale):
     """And at a payoff of at least half the utility, whatever U/L is scaled by."""
     for job in instance.jobs:
         scheduler = OASiS.from_instance(
@@ -65,8 +61,8 @@ def test_empty_cluster_admits_every_job_it_can_serve(
 
 @given(instances(most_jobs=6), of(1e-3, 0.0, 0.3), of(True, False))
 def test_initial_prices_of_each_group_are_worth_at_most_a_quarter_of_any_utility(
-    instance: Instance, fraction: float, normalize: bool
-) -> None:
+    instance, fraction, normalize
+):
     """sum_t,h,r L1 c_h^r <= min_i f_i / 4, and the same for L2: D_0 is at most half of it."""
     bounds = PriceBounds.from_instance(instance, normalize=normalize, min_utility_fraction=fraction)
     for group, capacity in (
@@ -89,8 +85,8 @@ def test_initial_prices_of_each_group_are_worth_at_most_a_quarter_of_any_utility
 @fewer(2)
 @given(instances(), of(1e-3, 0.0), of(True, False), of(1.0, 5.0), st.data())
 def test_full_price_of_one_demanded_resource_deters_every_job(
-    instance: Instance, fraction: float, normalize: bool, scale: float, data: st.DataObject
-) -> None:
+    instance, fraction, normalize, scale, data
+):
     """Nothing is physically taken, only one resource is priced as if it all were."""
     bounds = PriceBounds.from_instance(
         instance, normalize=normalize, min_utility_fraction=fraction
@@ -120,24 +116,3 @@ def test_full_price_of_one_demanded_resource_deters_every_job(
                 min_utility_fraction=fraction,
             )
             assert found.payoff <= 1e-9 * max(1.0, float(job.utility(0)))
-
-
-@given(instances(), of("worker", "ps"), st.integers(0, 2))
-def test_full_servers_admit_no_job_that_needs_the_resource(
-    instance: Instance, group: str, r: int
-) -> None:
-    cluster = instance.cluster
-    arrays = zero_prices(instance)
-    arrays[f"{group}_used"][:, :, r] = getattr(cluster, f"{group}_capacity")[:, r]
-    for job in instance.jobs:
-        demand = getattr(job, group).get(cluster.resources[r], 0.0)
-        if demand > 0 and (group == "worker" or job.needs_ps):
-            found = oasis.best_schedule(job, cluster, instance.horizon, **arrays)
-            assert found.schedule is None
-
-
-@given(instances(most_jobs=1, utility=of(Constant(1.0), Constant(1e-200))))
-def test_a_job_alone_is_admitted_if_it_fits(instance: Instance) -> None:
-    (job,) = instance.jobs
-    admitted = OASiS.from_instance(instance).submit(job).admitted
-    assert admitted == can_be_scheduled(instance, job, 1e-3)

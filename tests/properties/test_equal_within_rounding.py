@@ -1,20 +1,15 @@
 """What differs by rounding alone changes no decision of any policy."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import oasis
-from experiments.evaluation.policies import POLICIES, entry_of
-from oasis.online.completions import completions
-from oasis.simulator import Outcome, PlainJob, replay, rigid_workload
-from tests import builders
+from oasis import PlainJob, make_policy, replay, rigid_workload
+from tests.builders import nightly, policies
 
 ROUNDING = 1e-12  # relative: more than sums of floats lose, less than anybody means
 SIZES: dict[str, dict[str, Any]] = {
@@ -25,11 +20,11 @@ SIZES: dict[str, dict[str, Any]] = {
 VARIANTS: dict[str, list[dict[str, Any]]] = {
     "recourse": [{"rounds": 2, "commitment": name} for name in ("none", "start", "arrival")]
 }
-MADE = [(name, options) for name in POLICIES for options in VARIANTS.get(name, [{}])]
+MADE = [(name, options) for name in policies() for options in VARIANTS.get(name, [{}])]
 every_policy = pytest.mark.parametrize(("name", "options"), MADE)
 
 
-def shaken(value: Any, rng: np.random.Generator) -> Any:
+def shaken(value, rng):
     """Plain data with every float in it moved by `ROUNDING` at most."""
     if isinstance(value, float):
         return value * (1.0 + rng.uniform(-ROUNDING, ROUNDING))
@@ -38,7 +33,7 @@ def shaken(value: Any, rng: np.random.Generator) -> Any:
     return [shaken(each, rng) for each in value] if isinstance(value, list) else value
 
 
-def shaken_instance(instance: oasis.Instance, path: Path, seed: int) -> oasis.Instance:
+def shaken_instance(instance, path, seed):
     """The instance with other last digits of its capacities, demands and utilities."""
     oasis.write(instance, path)
     data, rng = json.loads(path.read_text()), np.random.default_rng(seed)
@@ -53,76 +48,46 @@ def shaken_instance(instance: oasis.Instance, path: Path, seed: int) -> oasis.In
     return oasis.read(path)
 
 
-def plans_of(run: oasis.Run) -> dict[str, Any]:
+def plans_of(run):
     return {name: (s.workers.tolist(), s.ps.tolist()) for name, s in run.schedules.items()}
 
 
-def decisions_of(run: oasis.Run) -> Any:
+def decisions_of(run):
     return [(d.job_id, d.admitted, d.completion) for d in run.decisions], plans_of(run)
 
 
-def check_instances(
-    name: str, options: dict[str, Any], path: Path, sizes: dict[str, Any], seeds: range
-) -> None:
+def check_instances(name, options, path, sizes, seeds):
     for preset, size in sizes.items():
         for seed in seeds:
             instance = oasis.generate(preset, seed=seed, **size)
             moved = shaken_instance(instance, path, seed)
             one, other = (
-                oasis.simulate(each, entry_of(name).make(each, options))
+                oasis.simulate(each, make_policy(name, each, **options))
                 for each in (instance, moved)
             )
             assert decisions_of(one) == decisions_of(other), f"{preset}, seed {seed}"
 
 
 @every_policy
-def test_rounding_changes_no_decision(name: str, options: dict[str, Any], tmp_path: Path) -> None:
+@pytest.mark.parametrize("seeds", [range(1), *nightly(range(20))])
+def test_rounding_changes_no_decision(name, options, seeds, tmp_path):
     # The searches of recourse take long: the other instances are for the night.
-    sizes = {"testbed-observed": {"jobs": 6}} if name == oasis.Recourse.name else SIZES
-    check_instances(name, options, tmp_path / "moved.json", sizes, range(1))
+    is_brief = name == oasis.Recourse.name and len(seeds) == 1
+    sizes = {"testbed-observed": {"jobs": 6}} if is_brief else SIZES
+    check_instances(name, options, tmp_path / "moved.json", sizes, seeds)
 
 
-@pytest.mark.nightly
-@every_policy
-def test_rounding_changes_no_decision_on_many_instances(
-    name: str, options: dict[str, Any], tmp_path: Path
-) -> None:
-    check_instances(name, options, tmp_path / "moved.json", SIZES, range(20))
-
-
-def starts_of(outcome: Outcome) -> list[str]:
+def starts_of(outcome):
     return [job.job_id for job in sorted(outcome.jobs, key=lambda job: job.start or 0.0)]
 
 
-@pytest.mark.parametrize(
-    "name", [name for name, each in POLICIES.items() if not each.needs_instance]
-)
-def test_jobs_of_equal_length_keep_their_order(name: str) -> None:
+@pytest.mark.parametrize("name", policies(of_baselines=True))
+def test_jobs_of_equal_length_keep_their_order(name):
     """Each takes all machines, so that the order of starts is the order of the policy."""
     rng = np.random.default_rng(3)
     # Two lengths, one of them also as a sum that is not equal to it as a float.
     lengths = [437.0 * (0.1 + 0.2), 437.0 * 0.3, 911.0]
     jobs = [PlainJob(f"j{k}", 10.0 * k, lengths[int(rng.integers(3))], 8) for k in range(20)]
     moved = [replace(job, duration=shaken(job.duration, rng)) for job in jobs]
-    one, other = (
-        replay(rigid_workload(each, 1, 8), entry_of(name).make(None, {})) for each in (jobs, moved)
-    )
+    one, other = (replay(rigid_workload(each, 1, 8), make_policy(name)) for each in (jobs, moved))
     assert starts_of(one) == starts_of(other)
-
-
-def test_a_rolling_horizon_that_never_rolls_gives_the_settled_schedules() -> None:
-    """Its demands lie on a grid, so that its prices differ in the last bits."""
-    for preset, size in SIZES.items():
-        for seed in range(3):
-            instance = oasis.generate(preset, seed=seed, **size)
-            bounds, end = oasis.PriceBounds.from_instance(instance), instance.horizon
-            settled = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
-            rolling = oasis.simulate(instance, oasis.OASiS.rolling(end, bounds, end=end))
-            assert plans_of(settled) == plans_of(rolling), f"{preset}, seed {seed}"
-
-
-def test_a_completion_worth_exactly_the_floor_counts() -> None:
-    """The logarithms of 7 and of 0.7 times 10 differ in the last bit."""
-    utility = oasis.Piecewise((0.0, 1.0, 2.0), (10.0, 7.0, 6.0))
-    ends = completions(builders.job(utility=utility), 3, 1.0, min_utility_fraction=0.7)
-    assert ends.counted.tolist() == [True, True, False]

@@ -1,10 +1,7 @@
 """Properties of live schedulers under any calls."""
 
-from __future__ import annotations
-
 import json
 import tempfile
-from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -12,24 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import oasis
-from oasis import Deadline, Instance, Job, LiveScheduler, OASiS, Recourse
-from oasis.online.ledger import Ledger
-from oasis.online.recourse import AtPrices, Commitment, RecourseParams
-from oasis.online.recourse.live_job import grid_of, on_grid
-from oasis.online.search import Search
+from oasis import LiveScheduler
 from tests.live import (
-    CLUSTER,
     KINDS,
     LOOKAHEAD,
     TROUBLES,
     Drill,
-    Executed,
     extent,
     frozen,
-    past_bounds,
     random_job,
-    verify_window,
 )
 from tests.strategies import fewer, of
 
@@ -39,7 +27,7 @@ kinds = of(*KINDS)
 
 @fewer(10)
 @given(kinds, seeds, st.integers(1, 60))
-def test_what_was_executed_in_any_window_is_feasible(kind: str, seed: int, steps: int) -> None:
+def test_what_was_executed_in_any_window_is_feasible(kind, seed, steps):
     drill = Drill(KINDS[kind](), seed, (*TROUBLES, "reserve")).run(steps)
     drill.verify()
     now = drill.scheduler.now
@@ -49,13 +37,11 @@ def test_what_was_executed_in_any_window_is_feasible(kind: str, seed: int, steps
 
 @fewer(10)
 @given(seeds, st.integers(1, 50))
-def test_without_commitment_the_value_of_the_plan_never_falls_at_an_arrival(
-    seed: int, steps: int
-) -> None:
+def test_without_commitment_the_value_of_the_plan_never_falls_at_an_arrival(seed, steps):
     scheduler = KINDS["none"]()
     submit = scheduler.submit
 
-    def watched(job: Job) -> oasis.Decision:
+    def watched(job):
         plan = scheduler.policy.planner.plan  # type: ignore[attr-defined]
         before = plan.value
         decision = submit(job)
@@ -68,7 +54,7 @@ def test_without_commitment_the_value_of_the_plan_never_falls_at_an_arrival(
 
 @fewer(10)
 @given(of("start", "arrival", "oasis"), seeds)
-def test_every_promise_is_kept_or_reported(kind: str, seed: int) -> None:
+def test_every_promise_is_kept_or_reported(kind, seed):
     calm = Drill(KINDS[kind](), seed, troubles=("cancel", "finish", "restore")).run(50)
     assert not calm.broken
     rough = Drill(KINDS[kind](), seed).run(50)
@@ -85,9 +71,7 @@ def test_every_promise_is_kept_or_reported(kind: str, seed: int) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @fewer(25)
 @given(seed=seeds, stops=st.sets(st.integers(0, 40)))
-def test_a_scheduler_that_was_saved_and_loaded_goes_on_bit_for_bit(
-    kind: str, seed: int, stops: set[int]
-) -> None:
+def test_a_scheduler_that_was_saved_and_loaded_goes_on_bit_for_bit(kind, seed, stops):
     whole, stopped = (Drill(KINDS[kind](), seed) for _ in range(2))
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
@@ -104,9 +88,7 @@ def test_a_scheduler_that_was_saved_and_loaded_goes_on_bit_for_bit(
 @pytest.mark.parametrize("kind", KINDS)
 @fewer(25)
 @given(seed=seeds, steps=st.integers(0, 30))
-def test_a_quote_is_what_submit_then_answers_and_changes_nothing(
-    kind: str, seed: int, steps: int
-) -> None:
+def test_a_quote_is_what_submit_then_answers_and_changes_nothing(kind, seed, steps):
     scheduler = Drill(KINDS[kind](), seed).run(steps).scheduler
     job = random_job(np.random.default_rng(seed), "new", scheduler.now)
     with tempfile.TemporaryDirectory() as name:
@@ -128,9 +110,7 @@ def test_a_quote_is_what_submit_then_answers_and_changes_nothing(
 @pytest.mark.parametrize("kind", KINDS)
 @fewer(25)
 @given(seed=seeds, later=of(1, 1000))
-def test_what_is_decided_does_not_depend_on_how_long_it_has_run(
-    kind: str, seed: int, later: int
-) -> None:
+def test_what_is_decided_does_not_depend_on_how_long_it_has_run(kind, seed, later):
     """The same arrivals some slots later get the same answers some slots later."""
     found = []
     for begin in (0, later):
@@ -148,7 +128,7 @@ def test_what_is_decided_does_not_depend_on_how_long_it_has_run(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_memory_is_bounded(kind: str) -> None:
+def test_memory_is_bounded(kind):
     """After so long that every server has its column, only the live jobs differ."""
     drill = Drill(KINDS[kind](), 5, rate=1.5)
     early = late = 0
@@ -164,127 +144,3 @@ def test_memory_is_bounded(kind: str) -> None:
         assert len(drill.scheduler.jobs) <= len(recent)
     assert drill.scheduler.now > 10 * LOOKAHEAD
     assert late <= 1.5 * early
-
-
-def before_the_end(seed: int, horizon: int) -> Instance:
-    """Jobs that are worth nothing after the horizon, with demands on the grid."""
-    rng = np.random.default_rng(seed)
-    grid = grid_of(CLUSTER)
-    jobs = []
-    for k in range(int(rng.integers(1, 9))):
-        made = random_job(rng, f"j{k}", int(rng.integers(horizon)))
-        latest = float(min(rng.integers(1, horizon), horizon - 1 - made.arrival))
-        exact = on_grid(replace(made, utility=Deadline(float(rng.integers(1, 30)), latest)), grid)
-        jobs.append(Job(**{f.name: getattr(exact, f.name) for f in fields(Job) if f.init}))
-    return Instance(horizon, CLUSTER, tuple(jobs))
-
-
-def executed(scheduler: LiveScheduler, instance: Instance) -> dict[str, list[list[int]]]:
-    """Rows that were executed of each job that completed."""
-    rows: dict[str, list[list[int]]] = {}
-    done: set[str] = set()
-    for now in range(instance.horizon + 1):
-        done |= {entry.job_id for entry in scheduler.advance(now).completed}
-        for job in instance.jobs:
-            if job.arrival == now:
-                scheduler.submit(job)
-        for name, schedule in scheduler.plan(1).items():
-            rows.setdefault(name, []).extend(schedule.workers.tolist())
-    return {name: rows[name] for name in rows if name in done}
-
-
-@fewer(10)
-@given(seeds, of("none", "start", "arrival"))
-def test_recourse_on_a_rolling_horizon_is_recourse_where_nothing_is_worth_waiting_for_the_end(
-    seed: int, commitment: Commitment
-) -> None:
-    """Oracle: the simulator's, with a fixed horizon. Jobs of a slot arrive in order of the file."""
-    instance = before_the_end(seed, 7)
-    jobs = instance.jobs_by_arrival()
-    alone = [job for job in jobs if [other.arrival for other in jobs].count(job.arrival) == 1]
-    instance = replace(instance, jobs=tuple(alone))  # the simulator plans once for all of a slot
-    params = RecourseParams(rounds=2, growth=0.0)
-    bounds = past_bounds(min_utility_fraction=0.6) if commitment == "arrival" else None
-    rule = AtPrices(bounds, 0.6) if bounds is not None else None
-    run = oasis.simulate(instance, Recourse(commitment, params=params, admission=rule, seed=3))
-    live = LiveScheduler.recourse(
-        CLUSTER, 7, commitment, params=params, bounds=bounds, min_utility_fraction=0.6, seed=3
-    )
-    expected = {name: s.workers.tolist() for name, s in run.schedules.items()}
-    assert executed(live, instance) == expected
-
-
-@fewer(10)
-@given(seeds)
-def test_oasis_on_a_rolling_horizon_is_oasis_where_nothing_is_worth_waiting_for_the_end(
-    seed: int,
-) -> None:
-    instance = before_the_end(seed, 7)
-    bounds = past_bounds()
-    run = oasis.simulate(instance, OASiS(CLUSTER, 7, bounds))
-    expected = {name: s.workers.tolist() for name, s in run.schedules.items()}
-    assert executed(LiveScheduler.oasis(CLUSTER, 7, bounds), instance) == expected
-
-
-@fewer(2)
-@given(seeds, st.booleans())
-def test_a_ledger_that_rolls_is_a_window_of_one_that_does_not(seed: int, priced: bool) -> None:
-    """Oracle: a ledger long enough for everything."""
-    rng = np.random.default_rng(seed)
-    bounds = past_bounds()
-    grid, size, slots = grid_of(CLUSTER), 6, 30
-    whole, window = Ledger.idle(CLUSTER, slots, bounds), Ledger.idle(CLUSTER, size, bounds)
-    charged = bounds if priced else None
-    for k in range(12):
-        job = on_grid(random_job(rng, f"j{k}", window.origin), grid)
-        search = Search(job, window)
-        split = search.cheapest()
-        if split is not None:
-            schedule = search.schedule(split)
-            whole.commit(job, schedule, charged)
-            window.commit(job, schedule, charged)
-            if rng.random() < 0.3:
-                whole.release(job, schedule, charged)
-                window.release(job, schedule, charged)
-        window.roll(min(window.origin + int(rng.integers(0, 8)), slots - size), charged)
-        rows = slice(window.origin, window.end)
-        differs = whole.changes[rows].copy()
-        differs[0] = False
-        for name in ("worker_used", "ps_used", "worker_prices", "ps_prices"):
-            assert np.array_equal(getattr(window, name), getattr(whole, name)[rows]), name
-        assert window.changes.tolist() == differs.tolist()
-
-
-@pytest.mark.nightly
-def test_a_simulated_year() -> None:
-    """Slots of an hour, 20 + 20 servers, 200 jobs a day, a lookahead of a week, one round."""
-    sizes = simulated_hours(8760)
-    assert max(sizes[-730:]) <= 1.1 * max(sizes[:730])
-
-
-def simulated_hours(hours: int) -> list[int]:
-    """Run this many hours, verify every week; return the extent of the scheduler by hour."""
-    machines = [
-        (oasis.Server(servers[0].id, servers[0].capacity, 20),)
-        for servers in (CLUSTER.worker_servers, CLUSTER.ps_servers)
-    ]
-    cluster = oasis.Cluster(CLUSTER.resources, *machines, slot_seconds=3600.0)
-    scheduler = LiveScheduler.recourse(cluster, 168, params=RecourseParams(rounds=1))
-    rng, sizes = np.random.default_rng(1), []
-    jobs: dict[str, Job] = {}
-    executed: tuple[Executed, Executed] = ({}, {})
-    for now in range(hours):
-        scheduler.advance(now)
-        for _ in range(int(rng.poisson(200 / 24))):
-            name = f"j{scheduler.totals.submitted}"
-            jobs[name] = random_job(rng, name, now)
-            scheduler.submit(jobs[name])
-        for name, schedule in scheduler.plan(1).items():
-            executed[0].setdefault(name, []).extend(schedule.workers.tolist())
-            executed[1].setdefault(name, []).extend(schedule.ps.tolist())
-        sizes.append(extent(scheduler))
-        if now % 168 == 167 or now == hours - 1:
-            verify_window(cluster, jobs, executed, now - now % 168, now + 1)
-            executed = ({}, {})
-            jobs = {name: jobs[name] for name in scheduler.jobs}
-    return sizes

@@ -1,7 +1,5 @@
 """Properties of the online scheduler on every instance and with every option."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -10,36 +8,36 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import oasis
-from oasis import Cluster, Constant, Instance, Job, OASiS, PriceBounds, Sigmoid, Utility
+from oasis import Constant, Instance, OASiS, PriceBounds, Sigmoid
 from tests import builders
+from tests.oracle import kinds
 from tests.strategies import (
-    Maker,
     all_instances,
+    bare,
     crowded_instances,
     fewer,
+    more,
     of,
     schedulers,
     utilities,
 )
 
 
-def submit_all(scheduler: OASiS, jobs: list[Job]) -> list[oasis.Decision]:
+def submit_all(scheduler, jobs):
     return [scheduler.submit(job) for job in jobs]
 
 
-def ledger_of(scheduler: OASiS) -> dict[str, np.ndarray]:
+def ledger_of(scheduler):
     names = ("worker_prices", "ps_prices", "worker_used", "ps_used")
     return {name: getattr(scheduler.ledger, name).copy() for name in names}
 
 
-def same(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> bool:
+def same(one, other):
     return all((one[name] == other[name]).all() for name in one)
 
 
 @given(all_instances(), schedulers(), st.data())
-def test_later_arrivals_never_change_an_earlier_decision(
-    instance: Instance, make: Maker, data: st.DataObject
-) -> None:
+def test_later_arrivals_never_change_an_earlier_decision(instance, make, data):
     """Non-anticipation: the price bounds are held fixed, the future is cut off or exchanged."""
     bounds = make(instance).bounds
     jobs = instance.jobs_by_arrival()
@@ -50,7 +48,7 @@ def test_later_arrivals_never_change_an_earlier_decision(
         if not jobs[:cut] or job.arrival >= jobs[cut - 1].arrival
     ]
 
-    def decide(future: list[Job]) -> tuple[oasis.Decision, ...]:
+    def decide(future):
         known = Instance(instance.horizon, instance.cluster, (*jobs[:cut], *future))
         scheduler = OASiS(
             instance.cluster, instance.horizon, bounds, granularity=make.options["granularity"]
@@ -63,9 +61,7 @@ def test_later_arrivals_never_change_an_earlier_decision(
 
 
 @given(all_instances(), schedulers())
-def test_decisions_are_irrevocable_and_the_ledger_only_grows(
-    instance: Instance, make: Maker
-) -> None:
+def test_decisions_are_irrevocable_and_the_ledger_only_grows(instance, make):
     """A quote before each commits nothing, and is what the decision then is."""
     scheduler = make(instance)
     made: list[oasis.Decision] = []
@@ -91,9 +87,7 @@ def test_decisions_are_irrevocable_and_the_ledger_only_grows(
 
 
 @given(all_instances(), schedulers())
-def test_ledger_is_the_sum_of_the_schedules_and_prices_follow_from_it(
-    instance: Instance, make: Maker
-) -> None:
+def test_ledger_is_the_sum_of_the_schedules_and_prices_follow_from_it(instance, make):
     scheduler = make(instance)
     run = oasis.simulate(instance, scheduler)
     cluster = instance.cluster
@@ -113,7 +107,7 @@ def test_ledger_is_the_sum_of_the_schedules_and_prices_follow_from_it(
         np.testing.assert_allclose(ledger[f"{group}_prices"], expected, rtol=1e-12)
 
 
-def scaled(utility: Utility, factor: float) -> Utility:
+def scaled(utility, factor):
     """`factor` times `utility`."""
     if isinstance(utility, Sigmoid):
         return replace(utility, priority=utility.priority * factor)
@@ -122,7 +116,7 @@ def scaled(utility: Utility, factor: float) -> Utility:
     return replace(utility, value=utility.value * factor)
 
 
-def gain(scheduler: OASiS, job: Job, told: Utility) -> float:
+def gain(scheduler, job, told):
     """What `job` is worth at the completion that it gets if it reports `told`, minus the price."""
     found = scheduler.quote(replace(job, utility=told))
     if found.completion is None:
@@ -132,9 +126,7 @@ def gain(scheduler: OASiS, job: Job, told: Utility) -> float:
 
 @fewer(2)
 @given(crowded_instances(most_jobs=4), schedulers(), utilities())
-def test_no_false_report_pays_where_the_bounds_are_fixed(
-    instance: Instance, make: Maker, other: Utility
-) -> None:
+def test_no_false_report_pays_where_the_bounds_are_fixed(instance, make, other):
     """No multiple of the utility does and, without a floor, which is relative, no other utility."""
     scheduler = make(instance)
     for job in instance.jobs_by_arrival():
@@ -147,7 +139,7 @@ def test_no_false_report_pays_where_the_bounds_are_fixed(
         scheduler.submit(job)
 
 
-def test_a_low_bid_pays_where_the_bounds_are_computed_from_the_bids() -> None:
+def test_a_low_bid_pays_where_the_bounds_are_computed_from_the_bids():
     """With half of a job's priority U and L halve, and with them the price of its schedule."""
     job = builders.job(slots=2, value=8.0)
     honest, low = (
@@ -157,7 +149,7 @@ def test_a_low_bid_pays_where_the_bounds_are_computed_from_the_bids() -> None:
     assert gain(honest, job, job.utility) < gain(low, job, scaled(job.utility, 0.5)) < 8.0
 
 
-def test_a_patient_bid_pays_where_a_floor_hides_late_completions() -> None:
+def test_a_patient_bid_pays_where_a_floor_hides_late_completions():
     first = builders.job("first", workers=3, value=30.0)
     job = builders.job("late", utility=oasis.Piecewise((0.0, 1.0), (10.0, 6.0)))
     instance = builders.instance(first, job, horizon=2)
@@ -170,7 +162,7 @@ def test_a_patient_bid_pays_where_a_floor_hides_late_completions() -> None:
     assert gains[2] == gains[3] < 6.0
 
 
-def rejections(instance: Instance, make: Maker) -> list[tuple[OASiS, Job, oasis.Rejection]]:
+def rejections(instance, make):
     """Each rejected job that there is room for, with the scheduler as it was."""
     found = []
     jobs = instance.jobs_by_arrival()
@@ -186,18 +178,14 @@ def rejections(instance: Instance, make: Maker) -> list[tuple[OASiS, Job, oasis.
 
 @fewer(3)
 @given(crowded_instances(most_jobs=8), schedulers())
-def test_a_rejection_says_what_would_be_admitted_and_what_is_short(
-    instance: Instance, make: Maker
-) -> None:
+def test_a_rejection_says_what_would_be_admitted_and_what_is_short(instance, make):
     for scheduler, job, rejection in rejections(instance, make):
         assert_smallest_utility_is_the_threshold(scheduler, job, rejection)
         assert_utility_factor_is_the_threshold(scheduler, job, rejection)
         assert_bottleneck_is_part_of_the_cost(instance.cluster, job, rejection)
 
 
-def assert_smallest_utility_is_the_threshold(
-    scheduler: OASiS, job: Job, rejection: oasis.Rejection
-) -> None:
+def assert_smallest_utility_is_the_threshold(scheduler, job, rejection):
     smallest = rejection.smallest_utility
     above = scheduler.quote(replace(job, utility=Constant(smallest * (1 + 1e-9) + 1e-300)))
     assert above.admitted
@@ -207,12 +195,10 @@ def assert_smallest_utility_is_the_threshold(
     assert not scheduler.quote(replace(job, utility=Constant(smallest * (1 - 1e-9)))).admitted
 
 
-def assert_utility_factor_is_the_threshold(
-    scheduler: OASiS, job: Job, rejection: oasis.Rejection
-) -> None:
+def assert_utility_factor_is_the_threshold(scheduler, job, rejection):
     """The floor is relative, so a multiple of a utility has the same completions that count."""
 
-    def admitted(factor: float) -> bool:
+    def admitted(factor):
         return scheduler.quote(replace(job, utility=scaled(job.utility, factor))).admitted
 
     factor = rejection.utility_factor
@@ -224,9 +210,7 @@ def assert_utility_factor_is_the_threshold(
         assert not admitted(factor * (1 - 1e-6))
 
 
-def assert_bottleneck_is_part_of_the_cost(
-    cluster: Cluster, job: Job, rejection: oasis.Rejection
-) -> None:
+def assert_bottleneck_is_part_of_the_cost(cluster, job, rejection):
     spot = rejection.bottleneck
     if spot is None:
         return
@@ -239,13 +223,16 @@ def assert_bottleneck_is_part_of_the_cost(
     assert spot.slots[-1] <= rejection.smallest_utility_completion
 
 
-@given(all_instances(), schedulers(), st.data())
+@more(2)
+@given(
+    st.one_of(all_instances(), bare(all_instances()), kinds.instances()), schedulers(), st.data()
+)
 def test_save_and_load_equals_never_having_stopped(
-    tmp_path_factory: pytest.TempPathFactory,
-    instance: Instance,
-    make: Maker,
-    data: st.DataObject,
-) -> None:
+    tmp_path_factory,
+    instance,
+    make,
+    data,
+):
     """Bit for bit, at any cut point: decisions, usage and prices."""
     jobs = instance.jobs_by_arrival()
     cut = data.draw(st.integers(0, len(jobs)))
@@ -270,9 +257,7 @@ def test_save_and_load_equals_never_having_stopped(
 
 
 @given(all_instances(), of(1.0, 0.2, 5.0), of("worker-slot", "chunk"))
-def test_estimated_bounds_still_give_feasible_runs(
-    instance: Instance, scale: float, granularity: str
-) -> None:
+def test_estimated_bounds_still_give_feasible_runs(instance, scale, granularity):
     """U and L estimated from the first job alone, in operation: feasible all the same."""
     bounds = PriceBounds.from_jobs(instance.jobs[:1], instance.cluster, instance.horizon)
     scheduler = OASiS(

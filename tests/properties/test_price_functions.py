@@ -1,7 +1,6 @@
 """Prices (22)-(26): monotone, between L and U, and independent of units where normalised."""
 
-from __future__ import annotations
-
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -11,12 +10,13 @@ from hypothesis import strategies as st
 
 import oasis
 from oasis import Cluster, Instance, Job, OASiS, PriceBounds, Server
+from tests.oracle import kinds
 from tests.strategies import RESOURCES, all_instances, instances, of
 
 SHARES = np.linspace(0.0, 1.0, 33)
 
 
-def bounds_of(instance: Instance, normalize: bool, fraction: float, scale: float) -> PriceBounds:
+def bounds_of(instance, normalize, fraction, scale):
     bounds = PriceBounds.from_instance(instance, normalize=normalize, min_utility_fraction=fraction)
     return bounds.scaled(scale)
 
@@ -25,9 +25,7 @@ options = (of(True, False), of(1e-3, 0.0, 0.3), of(1.0, 0.2, 5.0))
 
 
 @given(all_instances(), *options)
-def test_prices_rise_with_usage_from_lower_to_upper(
-    instance: Instance, normalize: bool, fraction: float, scale: float
-) -> None:
+def test_prices_rise_with_usage_from_lower_to_upper(instance, normalize, fraction, scale):
     bounds = bounds_of(instance, normalize, fraction, scale)
     cluster = instance.cluster
     for price, capacity in (
@@ -47,25 +45,8 @@ def test_prices_rise_with_usage_from_lower_to_upper(
         np.testing.assert_allclose(prices[-1][room], np.broadcast_to(price.upper, shape)[room])
 
 
-@given(all_instances(), *options)
-def test_price_grows_by_the_same_factor_for_the_same_share(
-    instance: Instance, normalize: bool, fraction: float, scale: float
-) -> None:
-    """(22): P(g) is exponential in g / c."""
-    price = bounds_of(instance, normalize, fraction, scale).worker
-    capacity = np.full(len(RESOURCES), 2.0)
-    prices = price(SHARES[:, None] * capacity, np.broadcast_to(capacity, (33, len(RESOURCES))))
-    fine = prices[0] > 1e-250
-    steps = np.log(prices[1:, fine] / prices[:-1, fine])
-    np.testing.assert_allclose(
-        steps, np.broadcast_to(price.log_ratio[fine] / 32, steps.shape), rtol=1e-6, atol=1e-9
-    )
-
-
 @given(all_instances(), *options[:2], of(0.2, 0.5, 1.0, 3.0, 10.0))
-def test_scaling_moves_the_upper_bound_and_keeps_the_lower(
-    instance: Instance, normalize: bool, fraction: float, scale: float
-) -> None:
+def test_scaling_moves_the_upper_bound_and_keeps_the_lower(instance, normalize, fraction, scale):
     """Fig. 6; U never falls below L."""
     bounds = bounds_of(instance, normalize, fraction, 1.0)
     changed = bounds.scaled(scale)
@@ -79,9 +60,7 @@ def test_scaling_moves_the_upper_bound_and_keeps_the_lower(
 
 
 @given(all_instances(), *options)
-def test_bounds_survive_plain_data_bit_for_bit(
-    instance: Instance, normalize: bool, fraction: float, scale: float
-) -> None:
+def test_bounds_survive_plain_data_bit_for_bit(instance, normalize, fraction, scale):
     bounds = bounds_of(instance, normalize, fraction, scale)
     again = PriceBounds.from_dict(bounds.to_dict())
     assert again.to_dict() == bounds.to_dict()
@@ -93,22 +72,22 @@ def test_bounds_survive_plain_data_bit_for_bit(
 
 
 @given(instances(), of(True, False))
-def test_order_of_the_jobs_does_not_matter(instance: Instance, normalize: bool) -> None:
+def test_order_of_the_jobs_does_not_matter(instance, normalize):
     turned = Instance(instance.horizon, instance.cluster, instance.jobs[::-1])
     one, other = (PriceBounds.from_instance(i, normalize=normalize) for i in (instance, turned))
     assert one.to_dict() == other.to_dict()
 
 
-def rescaled(instance: Instance, resource: str, factor: float) -> Instance:
+def rescaled(instance, resource, factor):
     """The same problem with `resource` counted in units `factor` times smaller."""
 
-    def amounts(vector: oasis.ResourceVector) -> dict[str, float]:
+    def amounts(vector):
         return {n: v * factor if n == resource else v for n, v in vector.items()}
 
-    def machines(servers: tuple[Server, ...]) -> tuple[Server, ...]:
+    def machines(servers):
         return tuple(replace(s, capacity=amounts(s.capacity)) for s in servers)
 
-    def job(one: Job) -> Job:
+    def job(one):
         return replace(one, worker=amounts(one.worker), ps=amounts(one.ps))
 
     old = instance.cluster
@@ -119,9 +98,7 @@ def rescaled(instance: Instance, resource: str, factor: float) -> Instance:
 
 
 @given(all_instances(), of("gpu", "cpu"), st.integers(-20, 20), of("worker-slot", "chunk"))
-def test_units_do_not_matter_where_prices_are_normalised(
-    instance: Instance, resource: str, exponent: int, granularity: str
-) -> None:
+def test_units_do_not_matter_where_prices_are_normalised(instance, resource, exponent, granularity):
     """Powers of two, so that amounts scale exactly; never bandwidth, which carries the gradients.
 
     Prices are exponentials of logarithms, so that the same payoff may differ in its last bits.
@@ -144,3 +121,45 @@ def test_units_do_not_matter_where_prices_are_normalised(
         if a.schedule != b.schedule:
             break  # a tie: equal payoff, and from here on different ledgers
         assert (a.admitted, a.completion) == (b.admitted, b.completion)
+
+
+# -- jobs in several forms
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+def test_prices_are_those_of_an_instance_where_each_form_is_a_job(normalize):
+    """(23)-(26) range over all schedules: without a floor it does not matter whose they are."""
+    left_out = 0
+    for seed in range(150):
+        given = kinds.instance(seed)
+        forms = [
+            replace(form, id=f"{job.id}-{k}")
+            for job in given.jobs
+            for k, form in enumerate(job.in_forms)
+            if given.cluster.unmet(form) is None
+        ]
+        left_out += len(forms) < sum(len(job.in_forms) for job in given.jobs)
+        alike = replace(given, jobs=tuple(forms))
+        one, other = (
+            PriceBounds.from_instance(each, min_utility_fraction=0.0, normalize=normalize)
+            for each in (given, alike)
+        )
+        assert json.dumps(one.to_dict()) == json.dumps(other.to_dict()), seed
+    assert left_out > 20
+
+
+def test_the_floor_is_a_share_of_the_best_of_all_forms_that_can_run():
+    """A form below it is as if it were not there; a form that no machine admits sets no floor."""
+    machine = Server("w", {"gpu": 4.0}, labels={"gpu": "a100"})
+    cluster = Cluster(("gpu",), (machine,), (), slot_seconds=1.0)
+    slow, fast = oasis.Form(minibatch_time=4.0), oasis.Form(minibatch_time=1.0)
+    elsewhere = oasis.Form(minibatch_time=0.25, requires={"gpu": ["h100"]})
+    worth = oasis.Piecewise((0.0, 1.0, 3.0, 4.0), (80.0, 10.0, 4.0, 3.0))
+    job = Job("j", 0, 1, 2, 2, 1.0, 0.0, {"gpu": 1.0}, {}, worth, forms=(slow, fast))
+
+    def bounds(*forms):
+        given = Instance(20, cluster, (replace(job, forms=forms),))
+        return PriceBounds.from_instance(given, min_utility_fraction=0.5)
+
+    assert bounds(slow, fast).to_dict() == bounds(fast).to_dict() != bounds(slow).to_dict()
+    assert bounds(elsewhere, fast).to_dict() == bounds(fast).to_dict()

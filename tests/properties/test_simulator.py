@@ -7,24 +7,28 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from baselines import ALL as NAMES
-from baselines import make
-from oasis import OASiS, PolicyError, Recourse, simulate, verify
-from oasis.simulator import (
+from oasis import (
     NOTHING,
     Allocation,
     ChangeCosts,
     Engine,
     Machine,
+    OASiS,
     Outage,
     Plan,
+    PolicyError,
     PolicyJob,
+    Recourse,
     Room,
     RoundRobin,
     ScalingTable,
     Site,
     Workload,
+    make,
+    simulate,
+    verify,
 )
+from tests.builders import policies
 from tests.strategies import instances_of_kinds, of_kinds, small_instances
 
 GRIDS = st.sampled_from([1, 1 << 40])
@@ -183,7 +187,7 @@ def test_no_answer_brings_the_engine_into_an_inconsistent_state(data, work, lost
 
 
 @given(instance=small_instances(), seed=st.integers(0, 99))
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", policies(of_baselines=True))
 def test_on_instances_every_schedule_satisfies_the_model(name, instance, seed):
     run = simulate(instance, make(name, seed))
     assert verify(instance, run) == pytest.approx(run.total_utility)

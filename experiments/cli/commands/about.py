@@ -14,14 +14,15 @@ from experiments.cli import console
 from experiments.cli.files import Written
 from experiments.cli.options import A_POLICY, AsJson, PrintedFile, ResultFile, among, known_policy
 from experiments.cli.results import deliver, hand_out
-from experiments.evaluation.options import Option, without_none
+from experiments.evaluation.options import Option
 from experiments.evaluation.policies import INSTALLED, POLICIES, PolicyEntry, entry_of
+from oasis.extras import EXTRAS
 from oasis.model.choices import choice
 from oasis.model.errors import InputError
 from oasis.model.examples import EXAMPLES, example_text
-from oasis.model.extras import EXTRAS
 from oasis.model.files import json_text
 from oasis.model.instance_file import instance_schema
+from oasis.scheduling.policy import wants
 from oasis.simulator.elastic import elastic_schema
 from oasis.version import __version__
 
@@ -132,7 +133,7 @@ def _document(entry: PolicyEntry) -> dict[str, Any]:
     return {
         "summary": entry.summary,
         "needs_instance": entry.needs_instance,
-        "knows_forms": entry.knows_forms,
+        "knows_forms": wants(entry.policy, "knows_forms"),
         "options": {
             name: {"type": kind_of(option), "default": option.default, "help": option.help}
             for name, option in entry.options.items()
@@ -152,7 +153,11 @@ def _list_policies(entries: dict[str, PolicyEntry]) -> None:
 
 def _explain(name: str, entry: PolicyEntry) -> None:
     where = "instances alone" if entry.needs_instance else "instances, plain traces and workloads"
-    forms = "chooses one of a job's" if entry.knows_forms else "any that fits, in the order given"
+    forms = (
+        "chooses one of a job's"
+        if wants(entry.policy, "knows_forms")
+        else "any that fits, in the order given"
+    )
     facts = [("what it does", entry.summary), ("runs on", where), ("forms", forms)]
     console.print_facts(name, facts)
     console.print_text("")
@@ -168,7 +173,7 @@ def _explain(name: str, entry: PolicyEntry) -> None:
 
 def kind_of(option: Option) -> str:
     """Return the values that an option accepts, in words such as ``arrival, start, none``."""
-    kind = without_none(option.kind)
+    kind = option.plain
     if get_origin(kind) is Literal:
         text = ", ".join(map(str, get_args(kind)))
     elif option.is_row:

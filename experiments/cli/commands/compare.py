@@ -128,7 +128,8 @@ def command(
         document = comparison.to_dict() | {"trace": file_reference(file)}
         machines, most = (comparison.about[name] for name in ("machines", "bound"))
         bound = "" if most is None else f"; utility at most {most:.6g}"
-        title = f"{len(on.jobs)} elastic jobs on {machines} machines; seconds{bound}"
+        jobs, machines = how_many(len(on.jobs), "elastic job"), how_many(machines, "machine")
+        title = f"{jobs} on {machines}; seconds{bound}"
         return deliver_comparison(comparison, document, title, delivery)
     drawn = {name: _seeds(name, chosen[name], seeds) for name in having(SEED, names) if seeds > 1}
     if seeds > 1 and not drawn:

@@ -16,6 +16,7 @@ from experiments.cli.options import Flags, Output, flag, naming_flags, trace_pan
 from experiments.cli.results import write_document, write_instance
 from experiments.evaluation.options import options_of
 from oasis.model.errors import InputError, located_at
+from oasis.model.summary import how_many
 from oasis.simulator import elastic_from_dict
 from oasis.simulator.elastic import FORMAT, VERSION
 from oasis.traces import OpenbOptions, malformed_sentences
@@ -137,8 +138,9 @@ def _import(
     if elastic is None:
         write_instance(instance, output)
         return
-    count, machines = len(elastic["jobs"]), len(instance.cluster.worker_ids)
-    write_document(elastic, output, f"{count} elastic jobs on {machines} machines")
+    what = how_many(len(elastic["jobs"]), "elastic job")
+    where = how_many(len(instance.cluster.worker_ids), "machine")
+    write_document(elastic, output, f"{what} on {where}")
 
 
 def elastic_from_window(

@@ -101,7 +101,8 @@ def _problem(data: Any, file: Path | None) -> oasis.Instance | None:
         result_from_dict(data)  # says what is wrong with it
         if kind != "ratio":
             return None
-    named = file or provenance.named_file(data)
+    own, digest = provenance.named_instance(data)
+    named = file or own
     if named is None and kind in NEED_INSTANCE:
         raise oasis.InputError("", "names no instance file; expected --instance too")
     if named is None or (kind == "ratio" and file is None and not named.is_file()):
@@ -110,7 +111,7 @@ def _problem(data: Any, file: Path | None) -> oasis.Instance | None:
         console.note(f"{without}: {why}; --instance names one")
         return None
     problem = read_instance(named)
-    if (digest := provenance.digest_of(data)) is not None:
+    if digest is not None:
         provenance.check_digest(problem, digest)
     return problem
 
@@ -164,8 +165,9 @@ def _named_instance(data: Any, problems: dict[str, oasis.Instance]) -> oasis.Ins
     """Return the instance that a result is of; the only one in `problems` if it has no digest."""
     if not isinstance(data, dict):
         return None  # what is wrong with it is said when it is read
-    if provenance.digest_of(data) is None and len(problems) == 1:
+    named, digest = provenance.named_instance(data)
+    if digest is None and len(problems) == 1:
         return next(iter(problems.values()))
-    if (named := provenance.named_file(data)) is not None:
+    if named is not None:
         reading(named)
     return instance_of(data, problems)

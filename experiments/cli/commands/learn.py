@@ -15,7 +15,7 @@ import typer
 import oasis
 from experiments.cli import console
 from experiments.cli.exit_codes import DONE, LIMIT, InterruptedWorkError
-from experiments.cli.options import COUNT, Limits, Output, PrintedFile
+from experiments.cli.options import COUNT, Limits, Output, PrintedFile, naming_flags
 from experiments.cli.results import hand_out, read_instance, write_document
 from oasis.model.errors import InputError, located_at
 from oasis.model.file_kinds import ELASTIC
@@ -65,13 +65,14 @@ def learn(
     past = [read_instance(file) for file in files]
     ended: list[Status] = []
     try:
-        learned = learn_prices(
-            past,
-            slots_per_day=slots_per_day,
-            min_utility_fraction=min_utility_fraction,
-            on_bound=lambda bound: ended.append(bound.status),
-            **criteria,
-        )
+        with naming_flags(("slots_per_day",)):
+            learned = learn_prices(
+                past,
+                slots_per_day=slots_per_day,
+                min_utility_fraction=min_utility_fraction,
+                on_bound=lambda bound: ended.append(bound.status),
+                **criteria,
+            )
     except oasis.InstanceError as error:
         for k, file in enumerate(files):
             # The error names a place in a list, which the user knows as a file.

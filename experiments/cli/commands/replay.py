@@ -22,6 +22,7 @@ from oasis.model.choices import choice
 from oasis.model.errors import located_at
 from oasis.model.file_kinds import ELASTIC, read_content
 from oasis.model.instance_file import parse_json
+from oasis.model.summary import how_many
 from oasis.simulator import Workload
 from oasis.simulator.elastic import FORMAT, elastic_from_dict
 from oasis.simulator.workload import rigid_workload_on
@@ -253,7 +254,8 @@ def _elastic_title(workload: Workload) -> str:
     site = workload.site
     totals = dict(zip(site.resources, site.totals("worker"), strict=True))
     gpus = f" with {totals['gpu']:g} GPUs" if "gpu" in totals else ""
-    return f"{len(workload.jobs)} elastic jobs on {len(site.machines)} machines{gpus}"
+    jobs, machines = len(workload.jobs), how_many(len(site.machines), "machine")
+    return f"{how_many(jobs, 'elastic job')} on {machines}{gpus}"
 
 
 def _workload(trace: PlainTrace, sizes: tuple[int, ...], placement: str) -> Workload:

@@ -22,6 +22,7 @@ from experiments.cli.results import deliver
 from experiments.evaluation.pairs import pairs_of_sweep, said
 from oasis.model.errors import InputError, located_at
 from oasis.model.file_kinds import STANDARD_INPUT
+from oasis.model.summary import how_many
 from oasis.version import __version__
 
 if TYPE_CHECKING:
@@ -229,9 +230,9 @@ def report(result: SweepResult, as_json: bool, *, is_written: bool) -> None:
     # One line for each error, not for each cell: hundreds fail for one reason.
     for error, group in failures.groupby("error", sort=False):
         console.note(f"{len(group)} failed: {error}")
-    fresh = counts.total - counts.kept
+    run = how_many(counts.total - counts.kept, "cell")
     verb = "wrote" if is_written else "could not write"
-    console.note(f"{verb} {result.output}: {fresh} cells run, {counts.kept} recorded before")
+    console.note(f"{verb} {result.output}: {run} run, {counts.kept} recorded before")
 
 
 def _plain(frame: pd.DataFrame) -> list[dict[str, Any]]:

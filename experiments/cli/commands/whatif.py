@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,7 +22,6 @@ from experiments.evaluation.comparison import CHOSEN, PLAIN, left_out_note
 from experiments.evaluation.machines import MOST_MACHINES
 from experiments.evaluation.policies import LINE
 from experiments.evaluation.provenance import file_reference
-from experiments.evaluation.tables import duration_text
 from experiments.evaluation.whatif_result import DRAWN, GOAL, UTILITIES, Goal, WhatIf
 from oasis.model.choices import choice
 from oasis.model.errors import located_at
@@ -41,7 +39,6 @@ FEWEST = f"the fewest of {SIZE} GPUs that hold the busiest moment"
 LOADS = (0.8, 1.2, 1.5)
 MANY_RUNS = 200_000  # jobs times policies, from which other loads are run only if asked for
 QUICK = 20_000  # jobs times runs that take less time than to start processes
-LONG = 20.0  # seconds that are said beforehand
 KEPT = {"rich_help_panel": "What is kept"}
 TITLE = "Which scheduler would serve these jobs best?"
 # Of no use to whoever wants the same result.
@@ -222,26 +219,12 @@ def _run(
     from experiments.sweep.run import run_until_interrupted  # noqa: PLC0415
 
     scenario: Any = cells[0].source
-    if len(scenario.trace) * len(cells) > QUICK:
-        say_how_long(cells, getattr(executor, "jobs", 1))
-    elif is_alone:  # few runs are quicker here than in other processes
+    # Few runs are quicker here than in other processes.
+    if is_alone and len(scenario.trace) * len(cells) <= QUICK:
         executor = Here()
     store = None if into is None else ResultStore(into)
     with sweep_progress() as show:
         return run_until_interrupted(cells, executor, store, show, console.note)
-
-
-def say_how_long(cells: Sequence[Cell], workers: int) -> None:
-    """Say on standard error about how long the cells take, if that is long."""
-    from experiments.sweep.whatif import expected_seconds  # noqa: PLC0415 (needs an extra)
-
-    cores = os.cpu_count() or 1
-    workers = cores if workers == -1 else max(1, min(workers, cores))
-    expected = expected_seconds(cells) / workers
-    if expected > LONG:
-        about = duration_text(round(expected, -1))
-        note = f"{len(cells)} runs, about {about} on {workers} core{'' if workers == 1 else 's'}"
-        console.note(f"{note}: an estimate from short runs, and from the queue that jobs will meet")
 
 
 def show(result: WhatIf) -> None:

@@ -20,7 +20,6 @@ from oasis.kubernetes.objects.node_affinity import NodeRules
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.kubernetes.objects.schema import TERMINAL
 from oasis.model.groups import GROUPS, TaskGroup
-from oasis.scheduling.policy import Planner
 
 Object = Mapping[str, Any]
 Required = Mapping[str, tuple[str, ...]]
@@ -318,13 +317,12 @@ class Learning:
 def too_long(driver: Driver[JobSpec], spec: JobSpec) -> str:
     """Return why a job takes more slots than the policy plans ahead; empty if it does not."""
     # A job that is worth nothing by then is left to the policy, which turns it away.
-    policy = driver.policy
-    reach = policy.lookahead if isinstance(policy, Planner) else None
+    reach = driver.planner.lookahead
     slots = None if reach is None else driver.fewest_slots(spec)
     if reach is None or slots is None or slots <= reach or not spec.job.utility(slots - 1):
         return ""
     return (
         f"takes {slots} slots even with all the workers that fit, and policy "
-        f"{policy.name} plans {reach} ahead: run the controller with --lookahead "
+        f"{driver.policy.name} plans {reach} ahead: run the controller with --lookahead "
         f"{slots} or more, or with longer --slot-seconds"
     )

@@ -97,7 +97,7 @@ class Quota:
         queue = self._queues.get(spec.uid, "")
         for name, amount in self._free.get(queue, {}).items():
             requested = spec.min_workers * spec.worker_requests.get(name, NOTHING)
-            requested += (spec.fixed_ps or 0) * spec.ps_requests.get(name, NOTHING)
+            requested += (spec.ps_count or 0) * spec.ps_requests.get(name, NOTHING)
             if requested > amount:
                 leaves = f"leaves {float(amount):g} of {name} to the jobs planned here"
                 return f"ClusterQueue {queue} {leaves}, and it asks for {float(requested):g}"

@@ -663,9 +663,8 @@ class Reconciler:
 
     def _tell(self, slot: int, outcome: SlotOutcome[JobSpec], now: float) -> None:
         """Report on each job what the policy decided: completed, rejected, admitted or late."""
-        policy, entries = self.driver.policy, self.driver.by_uid
-        decisions = policy.last_decisions() if isinstance(policy, Planner) else {}
-        by_id = {decision.job_id: decision for decision in decisions.values()}
+        planner, entries = self.driver.planner, self.driver.by_uid
+        by_id = {decision.job_id: decision for decision in planner.last_decisions().values()}
         self.metrics.broken.inc(len(outcome.late))
         gone = (*outcome.completed, *outcome.rejected, *outcome.given_up)
         for uid in dict.fromkeys((*gone, *outcome.admitted, *outcome.late)):
@@ -688,8 +687,7 @@ class Reconciler:
                     job.given_up(outcome.given_up[uid], now)
                 if uid in outcome.admitted:
                     entry = entries[uid]
-                    promise = policy.promised(entry.job) if isinstance(policy, Planner) else None
-                    job.admitted(entry, decision, promise, now)
+                    job.admitted(entry, decision, planner.promised(entry.job), now)
                 # One that was given up is told so.
                 if uid in outcome.late and uid in entries:
                     message = "its promised completion cannot be kept"
@@ -719,13 +717,12 @@ class Reconciler:
 
     def _tell_plans(self, slot: int, now: float, before: Live) -> None:
         """Write progress and the plan for the next slots into the status of each live job."""
-        policy = self.driver.policy
         planned: Mapping[int, Any] = {}
         try:
-            planned = policy.ahead(SHOWN_SLOTS) if isinstance(policy, Planner) else {}
+            planned = self.driver.planner.ahead(SHOWN_SLOTS)
         except Exception:
             self.metrics.policy_errors.inc()
-            log.exception("policy %s cannot say what it plans", policy.name)
+            log.exception("policy %s cannot say what it plans", self.driver.policy.name)
         for uid, entry in self.driver.by_uid.items():
             job = self.statuses.get(uid)
             if job is None or job.phase in TERMINAL or uid not in self.reader.specs:
@@ -744,5 +741,5 @@ class Reconciler:
                     cause=self.windows.cause(entry, self.driver),
                     taker=next(taken, None),
                 )
-                job.in_state(state_of(policy, entry.job), now)
+                job.in_state(state_of(self.driver.policy, entry.job), now)
         self.metrics.count_phases([job.phase for job in self.statuses.values()])

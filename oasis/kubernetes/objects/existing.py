@@ -331,7 +331,7 @@ def parse(
         grace_seconds=int(grace),
         on_rejection=_noted(notes, names.ON_REJECTION, schema, "onRejection"),
         kind=kind.name,
-        fixed_ps=None if servers is None else servers.count,
+        ps_count=0 if servers is None else servers.count,
         part_names=(workers.name, None if servers is None else servers.name),
         network=_network(kind, item),
         utility_class=notes.get(names.UTILITY_CLASS),

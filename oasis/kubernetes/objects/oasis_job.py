@@ -72,30 +72,23 @@ class SlotClock:
         return time + self.drift
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class JobSpec:
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class JobSpec(Submission):
     """A job as read from a valid ``OasisJob``, or from a valid object of another kind."""
 
-    uid: str
+    # Its pods may come and go one by one (elastic) unless they know each other and their number is
+    # fixed. It ends itself if its first worker, or a controller of another kind, says its end.
+    ends_itself: bool = True
     namespace: str
     name: str
-    generation: int  # it changes with every edit of the object's spec
-    job: Job  # of the model, arriving in slot 0; its id is that of this
-    initial_workers: int | None  # that its owner asked for
     worker: Mapping[str, Any] = field(default_factory=dict)  # pod template
     ps: Mapping[str, Any] | None = None  # None: no parameter servers
     # What a pod asks of its node, in the cluster's units.
     worker_requests: Mapping[str, Fraction] = field(default_factory=dict)
     ps_requests: Mapping[str, Fraction] = field(default_factory=dict)
-    # Whether pods come and go one by one (elastic), or all of them are started again (restart); so
-    # they are where pods know each other and their number is fixed.
-    resize: str = "elastic"
     grace_seconds: int = DEFAULT_GRACE  # that pods have to write a checkpoint before they end
-    on_rejection: str = "fail"  # or "retry": what becomes of it if the policy does not admit it
-    completion: str = "chief"  # what ends a job: its first worker, or its work
     backoff_limit: int = 6  # failures of its pods and containers, after which it fails
     kind: str = KIND  # of the object
-    fixed_ps: int | None = None  # parameter servers, whatever the bandwidth says; None: by that
     # Which replicated jobs of an object of another kind are the workers, and which the parameter
     # servers if there are any; empty where there is only one template.
     part_names: tuple[str, str | None] = ("", None)
@@ -124,20 +117,9 @@ class JobSpec:
         return self.job.min_workers
 
     @property
-    def ps_count(self) -> int | None:
-        """Fixed number of parameter servers; None if it follows from the workers' bandwidth."""
-        # None can be made without a template for them.
-        return 0 if self.fixed_ps is None and self.ps is None else self.fixed_ps
-
-    @property
     def is_existing(self) -> bool:
         """Whether a controller of another kind creates the pods and declares completion."""
         return self.kind != KIND
-
-    @property
-    def ends_itself(self) -> bool:
-        """Whether the job completes when its processes end, not by its declared work."""
-        return self.is_existing or self.completion == "chief"
 
 
 def job_id(kind: str, namespace: str, name: str) -> str:
@@ -201,7 +183,8 @@ def _in_one_form(
         resize=_resize(spec, network, TaskGroup.PS in templates, minimum < maximum),
         grace_seconds=spec["gracePeriodSeconds"],
         on_rejection=spec["onRejection"],
-        completion=spec["completion"],
+        ends_itself=spec["completion"] == "chief",
+        ps_count=None if TaskGroup.PS in templates else 0,  # none is made without a template
         backoff_limit=spec["backoffLimit"],
         network=network,
         utility_class=spec.get("utilityClassName"),
@@ -421,13 +404,8 @@ def as_it_was(submission: Submission, spec: JobSpec | None) -> JobSpec:
     """Return the job as the policy knows it, with pod templates of `spec`; None: it was deleted."""
     # It follows from what a checkpoint has of it, and from the templates of the job as it is now;
     # None if it is gone.
-    known: dict[str, Any] = {
-        "generation": submission.generation,
-        "job": submission.job,
-        "initial_workers": submission.initial_workers,
-        "fixed_ps": submission.ps_count,
-    }
+    known: dict[str, Any] = {one.name: getattr(submission, one.name) for one in fields(Submission)}
     if spec is not None:
         return replace(spec, **known)
     namespace, _, name = submission.job.id.rpartition("/")
-    return JobSpec(submission.uid, namespace, name, **known)
+    return JobSpec(namespace=namespace, name=name, **known)

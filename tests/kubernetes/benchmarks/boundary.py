@@ -9,7 +9,6 @@ and the controller says what is to be made in their place.
 from __future__ import annotations
 
 import argparse
-import csv
 import random
 import sys
 import threading
@@ -19,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import oasis
+from experiments.figures.figure import write_csv
 from oasis.kubernetes.cluster.pods import by_job
-from oasis.kubernetes.control.reconciler import Reconciler
 from tests.unit.kubernetes.played import SLOT, Played, job, node, pods
 
 LOOKAHEAD = 500  # slots, as `oasis kubernetes run` has it
@@ -51,29 +50,28 @@ class Crowd(Played):
     """A large cluster; its boundaries are timed."""
 
     def __init__(self, policy: Any, nodes: int) -> None:
-        self.size = nodes
         super().__init__(lambda: policy)
-
-    def restart(self) -> Reconciler:
-        self.nodes = [node(f"m{k}", "worker", 8) for k in range(self.size)]
-        return super().restart()
+        self.nodes = [node(f"m{k}", "worker", 8) for k in range(nodes)]
+        self.restart()
 
     def boundary(self, what: str) -> dict[str, Any]:
-        """Begin the next slot, and return what it took."""
         self.slot += 1
         reconciler = self.reconciler
-        live, before = len(reconciler.driver.jobs), self._policy_seconds()
+        live, before = len(reconciler.driver.jobs), self.measured("oasis_policy_seconds_sum")
         made, wall, longest = threading.Event(), time.perf_counter(), 0.0
         turns = evicted = answered = 0
         while not reconciler.plan_if_due(self.now(), self.seen, 0.0, made.set):
             turn = time.perf_counter()
-            evicted += self._evict()
+            if self.pods:  # somebody drains one
+                del self.pods[next(iter(self.pods))]
+                evicted += 1
             seen, turns = self.seen(), turns + 1
             answered = len(reconciler.steps(seen, self.now()).actions)
             took = time.perf_counter() - turn
             longest = max(longest, took)
             made.wait(max(0.02, took))  # as the controller does
-        wall, policy = time.perf_counter() - wall, self._policy_seconds() - before
+        wall = time.perf_counter() - wall
+        policy = self.measured("oasis_policy_seconds_sum") - before
         written = sum(job.status != job.written for job in reconciler.statuses.values())
         return {
             "boundary": what,
@@ -97,19 +95,8 @@ class Crowd(Played):
         for status in self.reconciler.statuses.values():
             status.written = dict(status.status)
 
-    def _policy_seconds(self) -> float:
-        return self.measured("oasis_policy_seconds_sum")
-
-    def _evict(self) -> int:
-        """Somebody drains a pod."""
-        for name in self.pods:
-            del self.pods[name]
-            return 1
-        return 0
-
 
 def main() -> None:
-    """Measure the first boundary, a quiet one, and the crowded one."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--nodes", type=int, default=1000)
     parser.add_argument("--live", type=int, default=500)
@@ -130,10 +117,7 @@ def main() -> None:
         sys.stdout.write(", ".join(f"{name}: {value}" for name, value in rows[-1].items()) + "\n")
         played.settle()
     if given.csv:
-        with given.csv.open("w", encoding="utf-8", newline="") as stream:
-            writer = csv.DictWriter(stream, rows[0])
-            writer.writeheader()
-            writer.writerows(rows)
+        write_csv(given.csv, rows)
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ def main() -> int:
                 "kubeconfig": str(plane.admin.kubeconfig()),
                 "url": plane.url,
                 "directory": str(plane.directory),
-                "audit_log": str(plane.components.audit_log),
+                "audit_log": str(plane.audit_log),
                 "pids": plane.pids(),
             }
             print(json.dumps(about), flush=True)  # noqa: T201

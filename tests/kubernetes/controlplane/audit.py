@@ -5,21 +5,25 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 
 @dataclass(frozen=True)
 class Request:
-    """One finished request. `resource` carries the subresource ("pods/status"); `path` is given for
-    what is no resource. `allowed` is what RBAC said."""
+    """One finished request, received `at` that time. `resource` carries the subresource
+    ("pods/status"), and is empty for what is none; `allowed` is what RBAC said."""
 
     verb: str
     group: str
     resource: str
     namespace: str
-    path: str
+    name: str
+    uri: str
+    at: float
     allowed: bool
+    done: bool
 
 
 def read_audit(log: Path, user: str, start: int = 0) -> list[Request]:
@@ -28,14 +32,10 @@ def read_audit(log: Path, user: str, start: int = 0) -> list[Request]:
     # or the one into which the next server's first line runs. Another broken line is a ValueError.
     if not log.exists():
         return []
-    found = []
     with log.open("rb") as lines:
         lines.seek(start)
-        for line in lines:
-            event = _event(line)
-            if event and event["user"]["username"] == user:
-                found.append(_request(event))
-    return found
+        events = [event for line in lines if (event := _event(line))]
+    return [_request(event) for event in events if event["user"]["username"] == user]
 
 
 def verbs(requests: list[Request]) -> set[tuple[str, str, str]]:
@@ -65,7 +65,6 @@ def granted(manifests: Iterable[Mapping[str, Any]]) -> set[tuple[str, str, str]]
 
 
 def denied(requests: list[Request]) -> list[Request]:
-    """Requests that RBAC refused."""
     return [request for request in requests if not request.allowed]
 
 
@@ -91,6 +90,9 @@ def _request(event: dict) -> Request:
         group=target.get("apiGroup", ""),
         resource=resource,
         namespace=target.get("namespace", ""),
-        path=event["requestURI"].partition("?")[0],
+        name=target.get("name", ""),
+        uri=event["requestURI"],
+        at=datetime.fromisoformat(event["requestReceivedTimestamp"]).timestamp(),
         allowed=event.get("annotations", {}).get("authorization.k8s.io/decision") == "allow",
+        done=event.get("responseStatus", {}).get("code", 0) < 300,
     )

@@ -31,12 +31,8 @@ class Certificates:
 
 def make_certificates(directory: Path) -> Certificates:
     """Write fresh ones into `directory`: the serving certificate is its own authority."""
-    files = Certificates(
-        directory / "server.crt",
-        directory / "server.crt",
-        directory / "server.key",
-        directory / "sa.key",
-    )
+    own = directory / "server.crt"
+    files = Certificates(own, own, directory / "server.key", directory / "sa.key")
     key = ec.generate_private_key(ec.SECP256R1())
     files.serving.write_bytes(self_signed(key, _NAMES, _LIFETIME))
     write_key(files.serving_key, key)
@@ -71,12 +67,6 @@ def self_signed(
 
 
 def write_key(path: Path, key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey) -> None:
-    """Write a private key in the form of OpenSSL."""
     path.touch(mode=0o600)
-    path.write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.TraditionalOpenSSL,
-            serialization.NoEncryption(),
-        )
-    )
+    how = serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
+    path.write_bytes(key.private_bytes(serialization.Encoding.PEM, *how))

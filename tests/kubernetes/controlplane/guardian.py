@@ -40,21 +40,16 @@ class Guardian:
     ) -> subprocess.Popen[bytes]:
         """Start a process in a session of its own, its output in `log`; `env`: all it knows."""
         with log.open("ab") as output:
+            own = {**os.environ, "GOGC": GARBAGE, "TMPDIR": str(self.directory)}
+            to = {"stdin": subprocess.DEVNULL, "stdout": output, "stderr": subprocess.STDOUT}
             process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                cwd=self.directory,
-                env=env or {**os.environ, "GOGC": GARBAGE, "TMPDIR": str(self.directory)},
-                start_new_session=True,
+                command, cwd=self.directory, env=env or own, start_new_session=True, **to
             )
         self._owned.append(process)
         self.watch(process.pid)
         return process
 
     def watch(self, pid: int) -> None:
-        """End this process too."""
         assert self._process.stdin is not None
         self._process.stdin.write(f"{pid} {started(pid)}\n".encode())
         self._process.stdin.flush()

@@ -9,6 +9,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -31,30 +32,21 @@ def until(done: Callable[[], T], what: str, within: float = 60.0) -> T:
     return answer
 
 
-_SECONDS = 5
-
-
 def answers(url: str, authority: Path | None = None, token: str = "") -> bool:
     """Whether `url` answers with 200. Without an `authority`, any certificate will do: those that
     the scheduler and others make for themselves are signed by nobody."""
-    headers = {"Authorization": f"Bearer {token}"} if token else {}
-    tls = ssl.create_default_context(cafile=str(authority)) if authority else _trusting()
-    request = urllib.request.Request(url, headers=headers)
+    tls = ssl.create_default_context(cafile=authority)
+    if authority is None:
+        tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
+    request = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"})
     try:
-        with urllib.request.urlopen(request, context=tls, timeout=_SECONDS) as answer:
+        with urllib.request.urlopen(request, context=tls, timeout=5) as answer:
             return answer.status == 200
     except urllib.error.HTTPError as error:  # not ready yet; it holds an answer, which stays open
         error.close()
         return False
     except OSError:  # refused, reset or late
         return False
-
-
-def _trusting() -> ssl.SSLContext:
-    tls = ssl.create_default_context()
-    tls.check_hostname = False
-    tls.verify_mode = ssl.CERT_NONE
-    return tls
 
 
 # Below the range from which the system takes ports for outgoing connections (32768 on Linux), so
@@ -65,16 +57,11 @@ _RANGE = range(20_000, 32_000)
 def free_ports(count: int) -> list[int]:
     """`count` different ports on which nothing listens on 127.0.0.1."""
     chosen: list[int] = []
-    for port in random.SystemRandom().sample(_RANGE, len(_RANGE)):
-        if len(chosen) == count:
-            break
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                continue
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue  # somebody has it without listening
-        chosen.append(port)
+    with ExitStack() as held:
+        for port in random.SystemRandom().sample(_RANGE, len(_RANGE)):
+            if len(chosen) == count:
+                break
+            with suppress(OSError):  # somebody has it
+                held.enter_context(socket.socket()).bind(("127.0.0.1", port))
+                chosen.append(port)
     return chosen

@@ -1,4 +1,5 @@
-"""One container as a process of this machine, in namespaces of its own.
+"""One container as a process of this machine, in namespaces of its own, and what it finds: its
+variables, and in /etc/hosts what DNS says of headless Services.
 
 It has mounts, a host name and process numbers of its own. It is the first process of its namespace,
 as in a container: what it started ends with it, and SIGTERM does nothing to it unless it listens.
@@ -7,12 +8,15 @@ as in a container: what it started ends with it, and SIGTERM does nothing to it 
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tests.kubernetes.controlplane.guardian import Guardian
 
@@ -35,12 +39,8 @@ def why_not() -> str:
     if os.geteuid() != 0:
         return "pods as processes need root"
     try:
-        done = subprocess.run(
-            [*_UNSHARE, _OUTER, "-", "mount -t proc proc /proc && hostname pod"],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        command = [*_UNSHARE, _OUTER, "-", "mount -t proc proc /proc && hostname pod"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
     except FileNotFoundError:
         return "pods as processes need unshare (util-linux)"
     return f"pods as processes: {done.stderr.strip()}" if done.returncode else ""
@@ -54,17 +54,13 @@ class Container:
         guardian: Guardian,
         words: Sequence[str],
         env: Mapping[str, str],
-        *,
         host: str,
-        hosts: Path,
-        account: Path,
-        home: Path,
-        log: Path,
+        home: Path,  # of these three
+        at: Path,  # where it is started
     ) -> None:
-        ready = (str(hosts), host, str(account), ACCOUNT, str(home))
-        self._outer = guardian.start(
-            [*_UNSHARE, _OUTER, "-", _INNER, "-", *ready, *words], log, env
-        )
+        ready = (str(home / "hosts"), host, str(home / "account"), ACCOUNT, str(at))
+        command = [*_UNSHARE, _OUTER, "-", _INNER, "-", *ready, *words]
+        self._outer = guardian.start(command, home / "log", env)
         self._pid = self._first_child()
         if self._pid is not None:
             guardian.watch(self._pid)
@@ -85,7 +81,6 @@ class Container:
         return None
 
     def exit_code(self) -> int | None:
-        """None while it runs; if a signal ended it, its number and 128."""
         return self._outer.poll()
 
     def send(self, number: signal.Signals) -> None:
@@ -96,14 +91,74 @@ class Container:
                 os.kill(self._pid, number)
 
     def probe(self, words: Sequence[str]) -> subprocess.Popen[bytes]:
-        """Start a command beside the process, in its namespaces."""
-        return subprocess.Popen(
-            [
-                *("nsenter", f"--target={self._pid}", "--mount", "--uts", "--pid", "--"),
-                *words,
-            ],
-            env=self._env,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+        enter = ("nsenter", f"--target={self._pid}", "--mount", "--uts", "--pid", "--")
+        silent = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
+        return subprocess.Popen([*enter, *words], env=self._env, **silent)
+
+
+Object = Mapping[str, Any]
+_MAP_ENTRY = re.compile(r"metadata\.(labels|annotations)\['(.+)'\]")
+
+
+class UnsupportedError(Exception):
+    """A pod that asks for what a process node does not give."""
+
+
+def environment(pod: Object, given: Mapping[str, str]) -> dict[str, str]:
+    """Variables of the first container of `pod`, after those `given`: as its ``env`` says."""
+    found, container = dict(given), pod["spec"]["containers"][0]
+    if container.get("envFrom"):
+        raise UnsupportedError("envFrom: expected variables in env")
+    for entry in container.get("env") or ():
+        source, value = entry.get("valueFrom") or {}, entry.get("value") or ""
+        if "$(" in value or not source.keys() <= {"fieldRef"}:
+            raise UnsupportedError(f"env {entry['name']}: expected a value or a fieldRef")
+        path = source.get("fieldRef", {}).get("fieldPath")
+        found[entry["name"]] = value if path is None else _field(pod["metadata"], path)
+    return found
+
+
+def _field(meta: Object, path: str) -> str:
+    if (entry := _MAP_ENTRY.fullmatch(path)) is not None:
+        return str((meta.get(entry[1]) or {}).get(entry[2], ""))
+    if path != "metadata.name":
+        raise UnsupportedError(f"fieldRef: expected a label, an annotation or the name, got {path}")
+    return str(meta["name"])
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A pod that others may find: where it is, and whether it is ready."""
+
+    pod: Object
+    ip: str
+    ready: bool
+
+    @property
+    def name(self) -> str:
+        return str(self.pod["spec"].get("hostname") or self.pod["metadata"]["name"])
+
+
+def hosts_file(own: Host, others: Iterable[Host], services: Iterable[Object]) -> str:
+    """The file of the pod `own`: a kubelet writes the first two lines, DNS answers the rest."""
+    # A pod has a name in the headless Service that is its subdomain: one that is ready, or any if
+    # the Service publishes those that are not.
+    space = own.pod["metadata"]["namespace"]
+    near = [each for each in services if each["metadata"]["namespace"] == space]
+    lines = ["127.0.0.1 localhost", " ".join([own.ip, own.name, *_names(own, near, is_own=True)])]
+    for other in others:
+        names = _names(other, near, is_own=False)
+        if other.ip != own.ip and other.pod["metadata"]["namespace"] == space and names:
+            lines.append(" ".join([other.ip, *names]))
+    return "\n".join(lines) + "\n"
+
+
+def _names(host: Host, services: Iterable[Object], *, is_own: bool) -> list[str]:
+    labels, within = host.pod["metadata"].get("labels") or {}, host.pod["spec"].get("subdomain")
+    return [
+        f"{host.name}.{within}"
+        for service in services
+        if service["metadata"]["name"] == within and service["spec"].get("clusterIP") == "None"
+        if (service["spec"].get("selector") or {"": ""}).items() <= labels.items()
+        if host.ready or is_own or service["spec"].get("publishNotReadyAddresses")
+    ]

@@ -18,21 +18,24 @@ from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any
 
-from oasis.kubernetes.api.connection import RETRIED, ApiError, Connection, LostAnswerError
-from oasis.kubernetes.api.resources import LEASES, NODES, PODS, Objects, ResourceKind
+from oasis.kubernetes.api.connection import RETRIED, ApiError, LostAnswerError
+from oasis.kubernetes.api.resources import LEASES, NODES, PODS, ResourceKind
 from oasis.kubernetes.api.watching import Watcher
 from tests.background import beside
 from tests.kubernetes.controlplane.guardian import Guardian
 from tests.kubernetes.controlplane.plane import ControlPlane
-from tests.kubernetes.processes.container import Container
-from tests.kubernetes.processes.environment import UnsupportedError, environment, hosts_file
+from tests.kubernetes.processes.container import (
+    Container,
+    UnsupportedError,
+    environment,
+    hosts_file,
+)
 from tests.kubernetes.processes.pod_run import PodRun, timestamp
 
 _WHOLE_PODS = ResourceKind("/api/v1", "pods", kept=dict)
 _SERVICES = ResourceKind("/api/v1", "services", kept=dict)
 _POLL = 0.1  # seconds between two looks at the processes
 _HEARTBEAT = 4.0  # seconds; a node is given up after twenty
-_LEASES_OF_NODES = "kube-node-lease"
 # 127.0.0.0/8 in pieces, one for each program that has process nodes at the same time.
 _PIECE = 1024
 
@@ -43,14 +46,14 @@ class ProcessNodes:
     # `directory` outlives the pods, but not the block; `guardian` ends what is started by it.
     def __init__(self, plane: ControlPlane) -> None:
         self._plane = plane
-        self._objects = Objects(Connection.open(str(plane.admin.kubeconfig())))
+        self._objects = plane.objects
         self.directory = Path(tempfile.mkdtemp(prefix="oasis-processes-"))
         self._env = {"PATH": os.environ["PATH"], "HOME": str(self.directory)}
         self._names: list[str] = []
         self._runs: dict[str, PodRun] = {}
         self._said: dict[str, dict[str, Any]] = {}
         self._first_ip = IPv4Address("127.0.0.0") + _PIECE * (1 + os.getpid() % 16000)
-        self._begun: list[tuple[str, str, str]] = []  # namespace, name and uid of pods
+        self._begun: list[tuple[str, str]] = []  # name and uid of pods
         self._news, self._over = threading.Event(), threading.Event()
         self._stack = ExitStack()
 
@@ -70,7 +73,6 @@ class ProcessNodes:
         self._stack.close()
 
     def add(self, name: str, room: Mapping[str, str], labels: Mapping[str, str]) -> None:
-        """A node with `room` ({"nvidia.com/gpu": "4"}); waits until the control plane takes it."""
         meta = {"name": name, "labels": {"kubernetes.io/hostname": name, **labels}}
         self._objects.create(NODES, {"apiVersion": "v1", "kind": "Node", "metadata": meta})
         ready = {"type": "Ready", "status": "True", "reason": "Processes"}
@@ -83,13 +85,13 @@ class ProcessNodes:
         self._plane.nodes.wait_ready(name)
 
     def logs(self, prefix: str = "") -> str:
-        """Output of the pods whose names begin so, in the order in which they began."""
-        found = [pod for pod in self._begun if pod[1].startswith(prefix)]
-        return "\n".join(f"{pod[1]}:\n{self._written(pod)}" for pod in found)
-
-    def _written(self, pod: tuple[str, str, str]) -> str:
-        file = self.directory / pod[2] / "log"
-        return file.read_text(errors="replace") if file.exists() else ""
+        found = []
+        for name, uid in self._begun:
+            file = self.directory / uid / "log"
+            if name.startswith(prefix):
+                text = file.read_text(errors="replace") if file.exists() else ""
+                found.append(f"{name}:\n{text}")
+        return "\n".join(found)
 
     # -- the thread that does it all ---------------------------------------------------------------
 
@@ -122,8 +124,7 @@ class ProcessNodes:
             if uid in self._runs:
                 self._runs[uid].pod = pod
             elif (pod.get("status") or {}).get("phase") == "Pending":
-                meta = pod["metadata"]
-                self._begun.append((meta["namespace"], meta["name"], uid))
+                self._begun.append((pod["metadata"]["name"], uid))
                 if len(self._begun) >= _PIECE:
                     raise RuntimeError(f"process nodes have {_PIECE} addresses, all were given out")
                 ip = str(self._first_ip + len(self._begun))
@@ -144,22 +145,17 @@ class ProcessNodes:
         if status != self._said.get(uid):
             self._patch_status(PODS, meta, status)
             self._said[uid] = status
-        if meta.get("deletionTimestamp") and not run.has_process:
-            self._request(
-                "DELETE",
-                PODS.path(meta["namespace"], meta["name"]),
-                {"gracePeriodSeconds": 0, "preconditions": {"uid": meta["uid"]}},
-            )
+        if meta.get("deletionTimestamp") and run.container is None:
+            now = {"gracePeriodSeconds": 0, "preconditions": {"uid": meta["uid"]}}
+            self._request("DELETE", PODS.path(meta["namespace"], meta["name"]), now)
 
     def _patch_status(
         self, kind: ResourceKind, meta: Mapping[str, Any], status: Mapping[str, Any]
     ) -> None:
-        self._request(
-            "PATCH",
-            kind.path(meta.get("namespace"), meta["name"], "status"),
-            {"metadata": {"uid": meta["uid"]} if "uid" in meta else {}, "status": status},
-            content_type="application/strategic-merge-patch+json",
-        )
+        path = kind.path(meta.get("namespace"), meta["name"], "status")
+        body = {"metadata": {"uid": meta["uid"]} if "uid" in meta else {}, "status": status}
+        content = "application/strategic-merge-patch+json"
+        self._request("PATCH", path, body, content_type=content)
 
     def _request(self, method: str, path: str, body: Mapping[str, Any], **more: str) -> None:
         """Write, unless the object has gone, or another has its name."""
@@ -171,13 +167,10 @@ class ProcessNodes:
 
     def _beat(self, name: str) -> None:
         moment = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-        body = {
-            "apiVersion": "coordination.k8s.io/v1",
-            "kind": "Lease",
-            "metadata": {"name": name, "namespace": _LEASES_OF_NODES},
-            "spec": {"holderIdentity": name, "leaseDurationSeconds": 40, "renewTime": moment},
-        }
-        self._objects.apply(LEASES, body)
+        head = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
+        spec = {"holderIdentity": name, "leaseDurationSeconds": 40, "renewTime": moment}
+        meta = {"name": name, "namespace": "kube-node-lease"}
+        self._objects.apply(LEASES, {**head, "metadata": meta, "spec": spec})
 
     # -- what a container finds --------------------------------------------------------------------
 
@@ -195,42 +188,19 @@ class ProcessNodes:
         pod, meta = run.pod, run.pod["metadata"]
         _check(pod["spec"])
         home = self.directory / meta["uid"]
-        self._write_account(run, home)
+        account = home / "account"
+        account.mkdir(exist_ok=True)
+        name = pod["spec"].get("serviceAccountName") or "default"
+        (account / "token").write_text(self._plane.token(name, meta["namespace"], meta))
+        (account / "namespace").write_text(meta["namespace"])
+        (account / "ca.crt").write_text(self._plane.admin.authority.read_text())
         host, _, port = self._plane.url.removeprefix("https://").rpartition(":")
         server = {"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port}
         env = environment(pod, {**self._env, **server, "POD_IP": run.ip})
         container = pod["spec"]["containers"][0]
         words = [*(container.get("command") or ()), *(container.get("args") or ())]
-        return Container(
-            self.guardian,
-            words,
-            env,
-            host=run.host.name,
-            hosts=home / "hosts",
-            account=home / "account",
-            home=Path(container.get("workingDir") or home),
-            log=home / "log",
-        )
-
-    def _write_account(self, run: PodRun, home: Path) -> None:
-        """Namespace, authority, and a token that is good as long as its pod is there."""
-        meta = run.pod["metadata"]
-        name = run.pod["spec"].get("serviceAccountName") or "default"
-        bound = {"apiVersion": "v1", "kind": "Pod", "name": meta["name"], "uid": meta["uid"]}
-        answer = self._objects.connection.request(
-            "POST",
-            f"/api/v1/namespaces/{meta['namespace']}/serviceaccounts/{name}/token",
-            body={
-                "apiVersion": "authentication.k8s.io/v1",
-                "kind": "TokenRequest",
-                "spec": {"expirationSeconds": 7200, "boundObjectRef": bound},
-            },
-        )
-        account = home / "account"
-        account.mkdir(exist_ok=True)
-        (account / "token").write_text(answer["status"]["token"])
-        (account / "namespace").write_text(meta["namespace"])
-        (account / "ca.crt").write_text(self._plane.admin.authority.read_text())
+        at = Path(container.get("workingDir") or home)
+        return Container(self.guardian, words, env, run.host.name, home, at)
 
 
 @contextmanager

@@ -9,15 +9,14 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from tests.kubernetes.processes.container import Container
-from tests.kubernetes.processes.environment import Host, UnsupportedError
+from oasis.kubernetes.cluster.pods import is_ending
+from tests.kubernetes.processes.container import Container, Host, UnsupportedError
 
 FIRST_BACKOFF, LONGEST_BACKOFF = 0.5, 10.0  # seconds; a real kubelet begins with ten
 Start = Callable[["PodRun"], Container]
 
 
 def timestamp() -> str:
-    """The present moment as Kubernetes writes it."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -26,11 +25,12 @@ class PodRun:
 
     def __init__(self, pod: Mapping[str, Any], ip: str, start: Start) -> None:
         self.pod, self.ip, self._start = pod, ip, start
-        self._container: Container | None = None
-        self._began = timestamp()
-        self._phase, self._state = "Pending", {"waiting": {"reason": "ContainerCreating"}}
+        self.container: Container | None = None  # as long as a process of it may run
+        self._spec = pod["spec"]["containers"][0]
+        self._readiness = self._spec.get("readinessProbe")
+        self._began, self._phase, self._ready = timestamp(), "Pending", False
+        self._state: dict[str, Any] = {"waiting": {"reason": "ContainerCreating"}}
         self._last: dict[str, Any] = {}
-        self._ready = False
         self._conditions: dict[str, dict[str, str]] = {}
         self._restarts, self._again_at = 0, 0.0
         self._kill_at: float | None = None
@@ -39,101 +39,74 @@ class PodRun:
 
     @property
     def is_over(self) -> bool:
-        """Whether the container has ended for good."""
         return self._phase in {"Succeeded", "Failed"}
 
     @property
-    def has_process(self) -> bool:
-        """Whether a process of the pod may still run."""
-        return self._container is not None
-
-    @property
     def host(self) -> Host:
-        """The name under which other pods find it."""
         return Host(self.pod, self.ip, self._ready)
 
     def look(self) -> None:
-        """Start, start again, note an end, ask whether it is ready."""
-        if self.is_over:
-            return
-        if self._container is None:
-            if time.monotonic() >= self._again_at and not self._leaves:
+        leaves = is_ending(self.pod)
+        if self.container is None:
+            if not self.is_over and not leaves and time.monotonic() >= self._again_at:
                 self._begin()
-            return
-        code = self._container.exit_code()
-        if code is not None:
-            self._note_end(code)
-        elif self._leaves:
-            self._make_leave()
-        else:
-            self._look_whether_ready()
+        elif (code := self.container.exit_code()) is not None:
+            self._note_end(code, leaves)
+        elif leaves:
+            self._make_leave(self.container)
+        elif self._readiness is not None:
+            self._look_whether_ready(self.container, self._readiness)
 
     def end_now(self) -> None:
-        """Kill what runs."""
-        if self._container is not None:
-            self._container.send(signal.SIGKILL)
-
-    @property
-    def _leaves(self) -> bool:
-        return bool(self.pod["metadata"].get("deletionTimestamp"))
+        if self.container is not None:
+            self.container.send(signal.SIGKILL)
 
     def _begin(self) -> None:
         try:
-            self._container = self._start(self)
+            self.container = self._start(self)
         except UnsupportedError as error:
-            self._phase = "Failed"
-            self._state = {"terminated": {"exitCode": 128, "reason": "Unsupported"}}
-            self._state["terminated"]["message"] = str(error)
+            ended = {"exitCode": 128, "reason": "Unsupported", "message": str(error)}
+            self._phase, self._state = "Failed", {"terminated": ended}
             return
-        probe = self._readiness()
         self._phase, self._state = "Running", {"running": {"startedAt": timestamp()}}
-        self._ready = probe is None
-        delay = 0 if probe is None else probe.get("initialDelaySeconds", 0)
+        self._ready = self._readiness is None
+        delay = (self._readiness or {}).get("initialDelaySeconds", 0)
         self._probe_at = time.monotonic() + delay
 
-    def _note_end(self, code: int) -> None:
+    def _note_end(self, code: int, leaves: bool) -> None:
         reason = "Completed" if code == 0 else "Error"
         ended = {"exitCode": code, "reason": reason, "finishedAt": timestamp()}
-        self._container, self._ready, self._state = None, False, {"terminated": ended}
+        self.container, self._ready, self._state = None, False, {"terminated": ended}
         if self._probe is not None:  # it was in the namespaces that have just ended
             self._probe.wait()
             self._probe = None
         policy = self.pod["spec"].get("restartPolicy", "Always")
-        if self._leaves or policy == "Never" or (code == 0 and policy == "OnFailure"):
+        if leaves or policy == "Never" or (code == 0 and policy == "OnFailure"):
             self._phase = "Failed" if code else "Succeeded"
             return
-        self._last = self._state
-        self._restarts += 1
-        wait = min(LONGEST_BACKOFF, FIRST_BACKOFF * 2 ** (self._restarts - 1))
-        self._again_at = time.monotonic() + wait
+        wait = min(LONGEST_BACKOFF, FIRST_BACKOFF * 2**self._restarts)
+        self._restarts, self._again_at = self._restarts + 1, time.monotonic() + wait
         message = f"back-off {wait:g} s after exit code {code}"
+        self._last = self._state
         self._state = {"waiting": {"reason": "CrashLoopBackOff", "message": message}}
 
-    def _make_leave(self) -> None:
+    def _make_leave(self, container: Container) -> None:
         """SIGTERM, and SIGKILL when the grace period is over."""
-        assert self._container is not None
-        now = time.monotonic()
-        grace = self.pod["metadata"].get("deletionGracePeriodSeconds") or 0
+        now, grace = time.monotonic(), self.pod["metadata"].get("deletionGracePeriodSeconds") or 0
         self._ready = False
         if self._kill_at is None and grace:
-            self._container.send(signal.SIGTERM)
+            container.send(signal.SIGTERM)
         if self._kill_at is None or now + grace < self._kill_at:  # the grace may be cut short
             self._kill_at = now + grace
         if now >= self._kill_at:
-            self._container.send(signal.SIGKILL)
+            container.send(signal.SIGKILL)
 
-    def _readiness(self) -> Mapping[str, Any] | None:
-        return self.pod["spec"]["containers"][0].get("readinessProbe")
-
-    def _look_whether_ready(self) -> None:
+    def _look_whether_ready(self, container: Container, probe: Mapping[str, Any]) -> None:
         """Ask the probe, one command at a time: with the defaults, one answer counts."""
-        probe = self._readiness()
-        if probe is None or self._container is None:
-            return
         now = time.monotonic()
         if self._probe is None:
             if now >= self._probe_at:
-                self._probe = self._container.probe(probe["exec"]["command"])
+                self._probe = container.probe(probe["exec"]["command"])
                 self._probe_at = now + probe.get("periodSeconds", 10)
                 self._probe_over = now + probe.get("timeoutSeconds", 1)
         elif (code := self._probe.poll()) is not None:
@@ -142,33 +115,23 @@ class PodRun:
             self._probe.kill()
 
     def status(self) -> dict[str, Any]:
-        """The status of the pod."""
-        container = {
-            "name": self.pod["spec"]["containers"][0]["name"],
-            "image": self.pod["spec"]["containers"][0].get("image", ""),
-            "imageID": "",
-            "ready": self._ready,
-            "started": "running" in self._state,
-            "restartCount": self._restarts,
-            "state": self._state,
-            "lastState": self._last,
-        }
-        return {
-            "phase": self._phase,
-            "podIP": self.ip,
-            "podIPs": [{"ip": self.ip}],
-            "hostIP": "127.0.0.1",
-            "startTime": self._began,
-            "conditions": self._conditions_now(),
-            "containerStatuses": [container],
-        }
-
-    def _conditions_now(self) -> list[dict[str, str]]:
-        """Each with the time of its last change."""
-        ready = "True" if self._ready else "False"
-        now = {"Initialized": "True", "ContainersReady": ready, "Ready": ready}
-        for kind, value in now.items():
+        ready = str(self._ready)
+        for kind, value in {
+            "Initialized": "True",
+            "ContainersReady": ready,
+            "Ready": ready,
+        }.items():
             if self._conditions.get(kind, {}).get("status") != value:
                 entry = {"type": kind, "status": value, "lastTransitionTime": timestamp()}
                 self._conditions[kind] = entry
-        return list(self._conditions.values())
+        container = {
+            **{"name": self._spec["name"], "image": self._spec.get("image", ""), "imageID": ""},
+            **{"ready": self._ready, "started": "running" in self._state},
+            **{"restartCount": self._restarts, "state": self._state, "lastState": self._last},
+        }
+        return {
+            **{"phase": self._phase, "startTime": self._began, "hostIP": "127.0.0.1"},
+            **{"podIP": self.ip, "podIPs": [{"ip": self.ip}]},
+            "conditions": list(self._conditions.values()),
+            "containerStatuses": [container],
+        }

@@ -36,7 +36,6 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def truth() -> Array:
-    """The weights by which the data were made, but for noise."""
     return np.random.default_rng(SEED).normal(size=SIZE)
 
 
@@ -65,14 +64,12 @@ class ParameterServer:
         self.gradients.clear()
 
     def save(self) -> None:
-        """All or nothing, whenever the process ends."""
         with self.changed:
             written = self.file.with_suffix(".new.npz")
             np.savez(written, weights=self.weights, step=self.step)
             written.replace(self.file)
 
     def serve(self, worker: Connection) -> None:
-        """Hand out parts to one worker until all steps are done."""
         part = None
         try:
             while True:
@@ -104,7 +101,6 @@ class ParameterServer:
 
 
 def serve(host: str, port: int, file: Path, steps: int) -> None:
-    """Be the parameter server; SIGTERM ends it, with a checkpoint."""
     server = ParameterServer(file, steps)
 
     def leave(*_: object) -> None:
@@ -122,7 +118,6 @@ def serve(host: str, port: int, file: Path, steps: int) -> None:
 
 
 def connected(host: str, port: int) -> Connection:
-    """A connection to the server, however long it takes to come up."""
     while True:
         try:
             return Client((host, port), authkey=KEY)

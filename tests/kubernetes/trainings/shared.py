@@ -42,7 +42,6 @@ def minibatch(step: int, rank: int, world: int) -> tuple[Array, Array]:
 
 
 def ready() -> None:
-    """This process trains, or serves."""
     Path(os.environ["READY"]).touch()
 
 

@@ -16,7 +16,6 @@ Resolver = tf.distribute.cluster_resolver.SimpleClusterResolver
 
 
 def resolver() -> Resolver:
-    """Roles of the processes."""
     told = json.loads(os.environ["TF_CONFIG"])
     cluster, (task, index) = told["cluster"], (told["task"]["type"], told["task"]["index"])
     found = tf.train.ClusterSpec(cluster)

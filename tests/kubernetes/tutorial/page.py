@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import json
 import os
 import re
 import shlex
@@ -48,7 +49,6 @@ class File:
 
 
 def steps() -> list[Command | File]:
-    """The commands and files of the pages, in order."""
     # Objects whose first line is no name of a file are parts of one, shown to be read.
     found: list[Command | File] = []
     for page in PAGES:
@@ -63,7 +63,6 @@ def steps() -> list[Command | File]:
 
 
 def commands(block: str) -> Iterator[Command]:
-    """The commands of a block of shell and output."""
     for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
         line, _, shown = part.partition("\n")
         yield Command(line, shown)
@@ -95,19 +94,26 @@ def environment(words: Path, kubeconfig: Path, home: Path | None = None) -> dict
     }
 
 
-def typed(environment: Mapping[str, str], line: str, code: int = 0, given: str = "") -> str:
-    """Output of a command line, typed where the manifests are; it must end with `code`."""
-    done = subprocess.run(
+def shell(
+    environment: Mapping[str, str], line: str, where: Path, given: str = ""
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
         ["sh", "-c", line],
         input=given,
-        cwd=DEPLOY,
+        cwd=where,
         env=environment,
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         text=True,
         check=False,
     )
-    assert done.returncode == code, f"$ {line}\n{done.stdout}{done.stderr}"
-    return done.stdout + done.stderr
+
+
+def typed(environment: Mapping[str, str], line: str, code: int = 0, given: str = "") -> str:
+    """Output of a command line, typed where the manifests are; it must end with `code`."""
+    done = shell(environment, line, DEPLOY, given)
+    assert done.returncode == code, f"$ {line}\n{done.stdout}"
+    return done.stdout
 
 
 def carry_out(command: Command, directory: Path, environment: Mapping[str, str]) -> str | None:
@@ -115,15 +121,7 @@ def carry_out(command: Command, directory: Path, environment: Mapping[str, str])
     # Returns what it said instead; None if it said that.
     deadline = time.monotonic() + PATIENCE
     while True:
-        done = subprocess.run(
-            ["sh", "-c", command.line],
-            cwd=directory,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-        )
+        done = shell(environment, command.line, directory)
         good = done.returncode == 0
         if good and doctest.OutputChecker().check_output(command.shown, done.stdout, FLAGS):
             return None
@@ -135,13 +133,12 @@ def carry_out(command: Command, directory: Path, environment: Mapping[str, str])
 @contextmanager
 def container(plane: ControlPlane, words: Path, log: Path) -> Iterator[None]:
     """Run the container of the Deployment with its service account, as a kubelet does."""
-    kind = plane.client.resources.get(api_version="apps/v1", kind="Deployment")
-    found = kind.get(name=FIELD_MANAGER, namespace=SYSTEM).to_dict()
+    shown = plane.kubectl("get", "deployment", FIELD_MANAGER, f"--namespace={SYSTEM}", "-ojson")
     (port,) = free_ports(1)
     account = plane.service_account(FIELD_MANAGER, SYSTEM)
     arguments = [
         argument.replace("$(POD_NAMESPACE)", SYSTEM)
-        for argument in found["spec"]["template"]["spec"]["containers"][0]["args"]
+        for argument in json.loads(shown)["spec"]["template"]["spec"]["containers"][0]["args"]
     ]
     own = ["--metrics-port", str(port), "--kubeconfig", str(account.kubeconfig())]
     with log.open("w") as lines:

@@ -1,32 +1,28 @@
 """The baselines on cases worked out by hand."""
 
+import re
+from typing import Any
+
 import numpy as np
 import pytest
 
 import baselines
 import oasis
-from baselines.counts import FixedCounts
-from baselines.dorm import Dorm
 from baselines.fair_shares import DRF
+from baselines.registry import ALL, CONTROLLERS, POLICIES, QUEUES, make
 from baselines.rrh import RRH, DelayCosts, worth_by_slot
 from oasis import Cluster, Constant, Deadline, Instance, Piecewise, Server
-from oasis.scheduling import EmptyCluster
-from oasis.simulator import (
-    PlainJob,
-    Workload,
-    replay,
-    rigid_workload,
-)
+from oasis.simulator import Workload
 from tests import builders
-
-
-def plain(*rows):
-    return [PlainJob(f"j{k}", *row) for k, row in enumerate(rows)]
+from tests.builders import rows
 
 
 def job(name="a", arrival=0, work=4, chunks=4, **changes):
     given = {"chunks": chunks, "minibatch_time": 1.0 / chunks, "utility": Constant(10.0)}
     return builders.job(name, arrival, work, **(given | changes))
+
+
+WRONG = rows(__file__, "wrong_options.toml")["wrong"]
 
 
 def instance(*jobs, horizon=10, gpus=2.0, servers=2):
@@ -53,24 +49,6 @@ def test_rrh_rejects_what_gains_no_more_than_the_threshold():
     run = oasis.simulate(jobs, RRH(threshold=5.0, discount=0.0))
     assert [d.admitted for d in run.decisions] == [True, False, False]
     assert "needs more than 5" in run.decisions[1].reason
-
-
-def test_dorm_repeats_though_the_node_limit_stops_it_and_says_so():
-    busy = oasis.generate("calibrated", jobs=25, worker_servers=8, ps_servers=8, horizon=20, seed=1)
-    runs = [oasis.simulate(busy, Dorm(node_limit=1, places=300)) for _ in range(2)]
-    assert runs[0] == runs[1]
-    assert runs[0].outcome == runs[1].outcome
-    assert runs[0].report["node_limit"] > 0
-    assert runs[0].to_dict()["report"] == runs[0].report
-    assert runs[0].parameters["node_limit"] == 1
-
-
-def test_dorm_refuses_limits_that_are_none():
-    with pytest.raises(ValueError, match="theta_1 and theta_2"):
-        Dorm(theta_1=1.5)
-    with pytest.raises(ValueError, match="node_limit and places of at least 1, got 0, 600"):
-        Dorm(node_limit=0)
-    assert Dorm().report["milps"] == 0
 
 
 def test_the_cost_of_waiting_is_decay_times_time_where_utilities_are_linear_down_to_a_bound():
@@ -112,21 +90,6 @@ def test_in_the_candidate_schedule_jobs_wait_for_those_before_and_cost_those_beh
     assert late.candidate(1, [0, 1, 2]) == (0.0, 0.6 * 8.0)  # from 6 to 8, too late; c to 7
 
 
-def test_fixed_counts_are_the_same_for_every_policy_with_the_seed():
-    work = Workload.from_instance(oasis.generate("testbed", seed=3))
-
-    def counts(seed):
-        drawn = FixedCounts(seed)
-        drawn.reset(EmptyCluster(work.site))
-        return [drawn.draw(each) for each in work.jobs]
-
-    assert counts(5) == counts(5) != counts(6)
-    for each, found in zip(work.jobs, counts(5), strict=True):
-        workers, ps = found
-        assert 1 <= workers <= each.max_workers
-        assert each.ps_needed(workers) <= ps <= workers
-
-
 @pytest.mark.parametrize("name", baselines.POLICIES)
 def test_what_never_fits_is_rejected_at_once(name):
     big = job("big", worker={"gpu": 3.0})
@@ -136,9 +99,32 @@ def test_what_never_fits_is_rejected_at_once(name):
     assert run.decisions[1].completion is not None
 
 
-@pytest.mark.parametrize("name", baselines.POLICIES)
-def test_every_policy_runs_plain_jobs_rigidly(name):
-    rows = [(0, 10, 3), (1, 5, 2), (2, 1, 1), (2, 7, 4)]
-    work = rigid_workload(plain(*rows), 2, 4, "whole")
-    outcome = replay(work, baselines.make(name))
-    assert [times.running for times in outcome.jobs] == [10.0, 5.0, 1.0, 7.0]
+def test_every_policy_is_known_by_its_name_and_in_one_list() -> None:
+    lists = (POLICIES, QUEUES, CONTROLLERS)
+    assert set(ALL) == {name for names in lists for name in names}
+    assert len(ALL) == sum(map(len, lists))
+    assert [make(name).name for name in ALL] == list(ALL)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_seed_goes_to_those_that_draw(name: str) -> None:
+    parameters = make(name, 5).parameters
+    assert parameters.get("seed", 5) == 5
+    draws_nothing = {"drf", "dorm", *CONTROLLERS} - {"kubernetes-default"}
+    assert ("seed" in parameters) == (name not in draws_nothing)
+
+
+def test_an_unknown_name_or_option_is_refused() -> None:
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the whole message is compared
+        make("best")
+    assert str(caught.value) == f"policy: expected one of {', '.join(ALL)}, got 'best'"
+    with pytest.raises(ValueError, match="placement: expected one of "):
+        make("fifo", placement="anywhere")
+    with pytest.raises(TypeError, match="thresholds"):
+        make("fifo", thresholds=(1.0,))
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: wrong["says"])
+def test_a_wrong_option_is_refused_by_its_name(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=re.escape(wrong["says"])):
+        ALL[wrong["policy"]](**wrong["options"])

@@ -5,26 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from baselines.preemptive import (
-    LAS,
-    SRSF,
-    SRTF,
-)
-from baselines.queues import EASY, FIFO, Queued
-from oasis.simulator import Outage, PlainJob, replay, rigid_workload
+from baselines import EASY, FIFO, LAS, SRSF, SRTF
+from oasis.simulator import PlainJob, replay, rigid_workload
 from tests.philly_shape import philly_jobs, philly_shaped
 
 DATA = Path(os.environ.get("OASIS_DATA", Path(__file__).parents[3] / "../shared/data"))
 TRACE = DATA / "philly_sia.csv"
-
-
-def run(policy, rows, servers=1, gpus=4, **options):
-    jobs = [PlainJob(f"j{k}", *row) for k, row in enumerate(rows)]
-    return replay(rigid_workload(jobs, servers, gpus, "whole"), policy, **options)
-
-
-def ends(policy, rows, servers=1, gpus=4, **options):
-    return [times.end for times in run(policy, rows, servers, gpus, **options).jobs]
 
 
 def first_of_6c71a0():
@@ -33,8 +19,6 @@ def first_of_6c71a0():
     assert {job.gpus for job in jobs} == {1, 2, 4, 8}
     return tuple(jobs)
 
-
-# --- what simulators of the field give ----------------------------------------------------------
 
 needs_trace = pytest.mark.skipif(not TRACE.exists(), reason=f"no Philly trace at {TRACE}")
 
@@ -72,11 +56,33 @@ def test_no_job_is_moved_while_a_server_stands_idle(policy):
     assert sum(times.migrations for times in outcome.jobs) > 0
 
 
-# --- one policy after the other -----------------------------------------------------------------
+class Counted(EASY):
+    """Counts the jobs that it looks at, and the ends that it asks for."""
+
+    asked = tried = 0
+
+    def _end_after(self, *arguments):
+        self.asked += 1
+        return super()._end_after(*arguments)
+
+    def _start(self, *arguments):
+        self.tried += 1
+        return super()._start(*arguments)
 
 
-@pytest.mark.parametrize("policy", [EASY, FIFO])
-def test_queued_jobs_that_lose_a_server_return_to_their_place(policy):
-    rows = [(0, 10, 4), (1, 10, 4)]
-    assert ends(policy(), rows, outages=[Outage(0, 5.0, 7.0)]) == [12.0, 22.0]
-    assert issubclass(policy, Queued)
+def looks(count):
+    """Looks of EASY at each of `count` jobs of four sizes, of which nearly all wait at once."""
+    rows = [(float(k), 50.0 + 37 * k % 101, (1, 2, 4, 3)[k % 4]) for k in range(count)]
+    jobs = [PlainJob(f"j{k}", *row) for k, row in enumerate(rows)]
+    policy = Counted()
+    replay(rigid_workload(jobs, 1, 8), policy)
+    return policy.asked / count, policy.tried / count
+
+
+def test_a_line_ten_times_as_long_costs_each_job_no_more_looks():
+    """A look at each job that waits would be ten times as many for each of them."""
+    asked, tried = looks(200)
+    more_asked, more_tried = looks(2000)
+    assert more_tried < 1.5 * tried < 12
+    # The tree is a few levels higher.
+    assert more_asked < 2.5 * asked

@@ -130,7 +130,7 @@ def test_after_a_takeover_only_jobs_that_were_to_arrive_once_more_do_so() -> Non
     driver.restore(state, known, lambda _, spec: spec or known[uid])
     assert (driver.by_uid.keys(), driver.arriving_again) == ({uid}, {other})
     assert driver.by_uid[uid].allocation == cluster.driver.by_uid[uid].allocation
-    assert driver.state() == state
+    assert json.loads(json.dumps(driver.state())) == state
 
 
 def test_late_jobs_share_what_the_plan_leaves() -> None:

@@ -1,9 +1,14 @@
-"""Live schedulers at small: each call, what it answers and what it refuses."""
+"""Live schedulers at small: each call and event, what it answers and what it refuses."""
 
 from __future__ import annotations
 
 import dataclasses
+import json
+import math
+from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,21 +18,30 @@ import pytest
 
 import oasis
 from baselines.registry import CONTROLLERS
-from oasis import (
-    Cluster,
-    Constant,
-    Deadline,
-    InstanceError,
-    OasisError,
-    Piecewise,
-    Utility,
+from oasis import Cluster, Constant, Deadline, InstanceError, OasisError, Piecewise, Utility
+from oasis.driver.driver import Driver
+from oasis.driver.entry import Entry, Facts, Submission
+from oasis.driver.events import (
+    EVENTS,
+    Advance,
+    Cancel,
+    Event,
+    FinishEarly,
+    LoseServer,
+    ReserveWindow,
+    RestoreServer,
+    Revise,
+    Submit,
+    event_of,
+    plain_event,
 )
 from oasis.driver.live import LiveScheduler
-from oasis.online.answers import Change, Completion, Delay, Progress
+from oasis.online.answers import Change, Completion, Delay, Progress, Totals
 from oasis.online.prices import PriceBounds
 from oasis.online.recourse.params import RecourseParams
 from oasis.scheduling import BasePolicy, Plan, Site, View
-from oasis.scheduling.policy import Planner
+from oasis.scheduling.job import NOTHING, Allocation
+from oasis.scheduling.site import policy_job, site_of
 from tests import builders
 from tests.live import KINDS, random_job
 
@@ -39,9 +53,9 @@ def recourse(lookahead: int = 8, **options: Any) -> LiveScheduler:
     return LiveScheduler.recourse(CLUSTER, lookahead, **options)
 
 
-def irrevocable(lookahead: int = 8) -> LiveScheduler:
+def irrevocable(**options: Any) -> LiveScheduler:
     past = [job("cheap", 0, 4, 1.0, 7), job("dear", 0, 1, 20.0, 7)]
-    return LiveScheduler.oasis(CLUSTER, lookahead, PriceBounds.from_jobs(past, CLUSTER, lookahead))
+    return LiveScheduler.oasis(CLUSTER, 8, PriceBounds.from_jobs(past, CLUSTER, 8), **options)
 
 
 def test_slots_are_absolute_and_the_plan_reaches_lookahead_slots_ahead() -> None:
@@ -82,25 +96,6 @@ def test_a_quote_names_who_would_be_delayed_and_who_would_be_displaced() -> None
     )
     assert scheduler.jobs == ("patient",)
     assert (scheduler.calls, scheduler.totals.submitted) == (1, 1)
-
-
-def test_work_of_what_was_given_up_is_counted_as_wasted() -> None:
-    scheduler = recourse()
-    scheduler.submit(job("cheap", 0, 4, 1.0, 3))
-    scheduler.advance(1)
-    scheduler.submit(job("dear", 1, 4, 10.0, 3))
-    assert scheduler.last_change == Change(displaced=("cheap",), utility=9.0)
-    assert scheduler.advance(2).given_up == ("cheap",)
-    totals = scheduler.totals
-    assert (totals.given_up_after_start, totals.worker_slots_wasted) == (1, 4)
-
-
-def test_a_cancelled_job_makes_room() -> None:
-    scheduler = recourse()
-    scheduler.submit(job("first", 0, 2, 9.0, 1))
-    scheduler.submit(job("waits", 0, 2, 1.0, 1))
-    assert scheduler.cancel("first") == Change(placed=("waits",), utility=-8.0)
-    assert scheduler.totals.cancelled == 1
 
 
 def test_a_job_that_is_done_before_its_time_completes_where_it_runs() -> None:
@@ -145,7 +140,7 @@ def test_the_work_of_several_jobs_is_revised_at_once(make: Any) -> None:
     before = one.plan()
     for wrong, message in (
         ({"a": 1, "c": 1}, "job_id: expected a live job, got 'c'"),
-        ({"a": 1, "b": 0}, r"remaining_work\['b'\]"),
+        ({"a": 1, "b": 0}, r"remaining_work\.b: expected an integer >= 1"),
     ):
         with pytest.raises(InstanceError, match=message):
             one.revise_all(wrong)
@@ -161,7 +156,7 @@ def test_revised_work_that_is_no_mapping_is_refused_in_one_line(make: Any, wrong
     before, calls = scheduler.plan(), scheduler.calls
     with pytest.raises(InstanceError) as caught:
         scheduler.revise_all(wrong)
-    expected = "expected a mapping of ids to worker-slots"
+    expected = "expected an object of worker-slots by id"
     assert str(caught.value) == f"remaining_work: {expected}, got {wrong!r}"
     assert (scheduler.plan(), scheduler.calls) == (before, calls), "nothing was changed"
 
@@ -198,14 +193,6 @@ def test_a_promise_that_a_lost_server_breaks_is_named(make: Any, utility: Utilit
     assert scheduler.submit(job("next", 0, 1, 9.0, 1, workers=2)).completion in (0, 1)
 
 
-def test_on_start_the_completion_planned_when_it_first_ran_is_promised() -> None:
-    scheduler = recourse(commitment="start")
-    scheduler.submit(job("first", 0, 2, 9.0, 7))
-    assert scheduler.promised("first") is None
-    scheduler.advance(1)
-    assert scheduler.promised("first") == 1
-
-
 def test_oasis_moves_nobody_for_a_newcomer_or_when_room_comes_free() -> None:
     scheduler = irrevocable()
     scheduler.submit(job("first", 0, 2, 9.0, 7))
@@ -228,14 +215,6 @@ def test_oasis_gives_up_what_no_server_is_left_for() -> None:
     assert not scheduler.submit(job("next", 1, 1, 9.0, 7)).admitted
 
 
-def test_a_cancelled_job_leaves_no_trace_in_the_ledger_of_oasis(tmp_path: Path) -> None:
-    scheduler = irrevocable()
-    amounts = replace(job("odd", 0, 2, 9.0, 7), worker={"gpu": 0.1})
-    scheduler.submit(amounts)
-    scheduler.cancel("odd")
-    assert not scheduler.policy.commitments.ledger.worker_used.any()  # type: ignore[attr-defined]
-
-
 def test_the_prices_of_a_server_that_comes_back_are_those_of_what_is_on_it() -> None:
     scheduler = irrevocable()
     ledger = scheduler.policy.commitments.ledger  # type: ignore[attr-defined]
@@ -251,7 +230,7 @@ def test_the_prices_of_a_server_that_comes_back_are_those_of_what_is_on_it() -> 
     [
         ("submit", {"job": job("a", 3, 1, 1.0, 1)}, "arrival: expected the present slot 2, got 3"),
         ("submit", {"job": job("b", 2, 1, 1.0, 1)}, "id: expected the id of no live job, got 'b'"),
-        ("submit", {"job": "b"}, "job: expected a job, got 'b'"),
+        ("submit", {"job": "b"}, "job: expected an object of oasis.Job, got 'b'"),
         (
             "submit",
             {"job": replace(job("a", 2, 1, 1.0, 1), worker={"tpu": 1.0})},
@@ -259,13 +238,13 @@ def test_the_prices_of_a_server_that_comes_back_are_those_of_what_is_on_it() -> 
         ),
         ("quote", {"job": job("a", 1, 1, 1.0, 1)}, "arrival: expected the present slot 2, got 1"),
         ("advance", {"now": 1}, "now: expected an integer >= 2, got 1"),
-        ("advance", {"now": 2.5}, "now: expected an integer >= 2, got 2.5"),
+        ("advance", {"now": 2.5}, "now: expected an integer >= 0, got 2.5"),
         ("cancel", {"job_id": "x"}, "job_id: expected a live job, got 'x'"),
         ("finish", {"job_id": "w"}, "job_id: expected a job that has run, got 'w'"),
         (
             "revise",
             {"job_id": "b", "remaining_work": 0},
-            "remaining_work: expected an integer >= 1",
+            "remaining_work.b: expected an integer >= 1",
         ),
         ("lose", {"server": "nowhere"}, "server: expected the id of a server, got 'nowhere'"),
         ("lose", {"server": "w#0"}, "server: expected a server that is not lost, got 'w#0'"),
@@ -295,6 +274,8 @@ def test_what_cannot_be_is_one_line_and_changes_nothing(
     [
         ({"lookahead": 0}, "lookahead: expected an integer >= 1, got 0"),
         ({"patience": 0}, "patience: expected an integer >= 1, got 0"),
+        ({"patience": 2.5}, "patience: expected an integer >= 1, got 2.5"),
+        ({"patience": 2 * 10**6 + 1}, "patience: expected an integer <= 2000000, got 2000001"),
         ({"commitment": "never"}, "commitment: expected one of arrival, start, none"),
         ({"seconds": -1}, "seconds: expected a finite number >= 0, got -1"),
         ({"seed": -1}, "seed: expected an integer >= 0, got -1"),
@@ -304,39 +285,25 @@ def test_what_cannot_be_is_one_line_and_changes_nothing(
 def test_bad_options_are_named(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         LiveScheduler.recourse(CLUSTER, **{"lookahead": 4, **options})
+    if "patience" in options:
+        with pytest.raises(ValueError, match=message):
+            irrevocable(**options)
 
 
-def test_bounds_for_other_resources_are_refused() -> None:
-    other = Cluster(("gpu", "cpu"), CLUSTER.worker_servers, CLUSTER.ps_servers, 1.0)
-    bounds = PriceBounds.from_jobs([job("a", 0, 1, 1.0, 1)], other, 4)
-    with pytest.raises(ValueError, match="bounds: expected one for each of gpu"):
-        LiveScheduler.oasis(CLUSTER, 4, bounds)
-
-
-def test_another_file_is_no_saved_scheduler(tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    path.write_text("hello")
-    with pytest.raises(OasisError, match="expected 'oasis-live-scheduler 3'"):
-        LiveScheduler.load(path)
-
-
-def test_all_options_survive_saving(tmp_path: Path) -> None:
-    params = RecourseParams(rounds=1, growth=0.5)
+def test_all_options_survive_saving_and_bounds_of_other_resources_are_refused(
+    tmp_path: Path,
+) -> None:
     bounds = PriceBounds.from_jobs([job("a", 0, 1, 1.0, 1)], CLUSTER, 4)
-    scheduler = recourse(
-        commitment="arrival",
-        patience=5,
-        params=params,
-        seed=7,
-        seconds=2.0,
-        bounds=bounds,
-        min_utility_fraction=0.25,
-    )
+    limits: dict[str, Any] = {"patience": 5, "seconds": 2.0, "min_utility_fraction": 0.25}
+    params = RecourseParams(rounds=1, growth=0.5)
+    scheduler = recourse(commitment="arrival", params=params, seed=7, bounds=bounds, **limits)
     scheduler.save(tmp_path / "saved")
-    loaded = LiveScheduler.load(tmp_path / "saved")
-    assert loaded.policy.making() == scheduler.policy.making()  # type: ignore[attr-defined]
-    assert loaded.policy.making()["growth"] == 0.5
-    assert (loaded.policy.patience, loaded.policy.lookahead) == (5, 8)
+    loaded: Any = LiveScheduler.load(tmp_path / "saved").policy
+    assert loaded.making() == scheduler.policy.making()  # type: ignore[attr-defined]
+    assert (loaded.making()["growth"], loaded.patience, loaded.lookahead) == (0.5, 5, 8)
+    other = Cluster(("gpu", "cpu"), CLUSTER.worker_servers, CLUSTER.ps_servers, 1.0)
+    with pytest.raises(ValueError, match="bounds: expected one for each of gpu, cpu"):
+        LiveScheduler.oasis(other, 4, bounds)
 
 
 def test_a_job_that_holds_something_stays_in_its_form_when_another_comes_in_the_same_slot() -> None:
@@ -392,20 +359,6 @@ def test_a_policy_in_slots_is_asked_in_every_slot_with_a_live_job(steps: tuple[i
     assert scheduler.policy.asked == [5, 6, 7, 8, 9, 10, 10]  # type: ignore[attr-defined]
 
 
-class Promising(Planner):
-    """A planner of one's own, which does not say what would become of a job."""
-
-    def decide(self, view: View) -> Plan:
-        return Plan(rejected={job.index: "full" for job in view.arrived})
-
-
-def test_a_planner_of_ones_own_is_quoted_by_what_it_then_decides() -> None:
-    scheduler = LiveScheduler(Promising(), CLUSTER)
-    quote = scheduler.quote(job("a", 0, 1, 1.0, 7)).decision
-    assert (quote.admitted, quote.reason, scheduler.jobs) == (False, "full", ())
-    assert quote == scheduler.submit(job("a", 0, 1, 1.0, 7))
-
-
 @pytest.mark.parametrize("name", CONTROLLERS)
 def test_a_controller_is_quoted_on_a_copy_of_itself(name: str) -> None:
     """Whatever its queue goes by is that of the copy."""
@@ -425,3 +378,156 @@ def test_a_service_may_be_idle_for_any_time(jobs: int, monkeypatch: pytest.Monke
     for _ in range(50):
         scheduler.advance(scheduler.now + 1)
     assert scheduler.now == 50
+
+
+BOTH = pytest.mark.parametrize("make", [recourse, irrevocable])
+Make = Callable[..., LiveScheduler]
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        Submit(job("a", 0, 1, 5.0)),
+        Advance(3),
+        Cancel("a"),
+        FinishEarly("a"),
+        Revise({"a": 3}),
+        LoseServer("w#0"),
+        RestoreServer("w#0"),
+        ReserveWindow("firmware", 1, 3, ["w#0", "w#1"]),
+    ],
+)
+def test_an_event_comes_back_from_its_line_in_a_journal(event: Event) -> None:
+    assert event_of(json.loads(json.dumps(plain_event(event)))) == event
+    assert EVENTS[type(event).__name__] is type(event)
+
+
+def test_an_early_end_is_now_if_it_runs_now_and_otherwise_the_slot_before() -> None:
+    core = recourse()
+    core._take_in(Submit(replace(job("a", 0, 2, 8.0), utility=Constant(8.0))))
+    now = deepcopy(core)
+    now._take_in(FinishEarly("a"))
+    assert now._completed == [Completion("a", 0, 8.0)]
+    for event in (Advance(1), LoseServer("w#0"), LoseServer("w#1")):
+        core._take_in(event)
+    assert core._planned()["a"][0] is None
+    core._take_in(FinishEarly("a"))
+    assert core._completed == [Completion("a", 0, 8.0)]
+
+
+def test_a_promise_that_can_be_kept_elsewhere_is_kept() -> None:
+    core = irrevocable()
+    core._take_in(Submit(replace(job("a", 0, 2, 20.0, 7), chunks=2)))
+    before = core._schedules()["a"]
+    (server,) = set(before.workers[:, 1].tolist())
+    assert core._take_in(LoseServer(f"w#{server}")) == Change(moved=("a",))
+    after = core._schedules()["a"]
+    assert set(after.workers[:, 1].tolist()) == {1 - server}
+    assert after.completion == before.completion
+
+
+@BOTH
+def test_each_event_is_answered_and_counted(make: Make) -> None:
+    core = make()
+    decision: Any = core._take_in(Submit(job("a", 0, 2, 20.0, 7)))
+    assert decision.admitted
+    assert core.last_change == Change(utility=20.0)
+    assert core.totals == Totals(submitted=1)
+    assert core._take_in(Cancel("a")) == core.last_change == Change(utility=-20.0)
+    assert core.totals == Totals(submitted=1, cancelled=1)
+    core._take_in(Submit(job("b", 0, 2, 20.0, 7)))
+    # A completion in the course of time is no loss.
+    assert core._take_in(Advance(5)) == Progress(5, (Completion("b", 1, 20.0),))
+    assert core.last_change == Change()
+    counts = Totals(submitted=2, cancelled=1, completed=1, worker_slots_done=8, utility=20.0)
+    assert core.totals == counts == Totals.from_dict(json.loads(json.dumps(counts.to_dict())))
+    assert core._take_in(Advance(5)) == Progress(5), "going nowhere is allowed"
+    with pytest.raises(InstanceError, match="now: expected an integer >= 5, got 4"):
+        core._take_in(Advance(4))
+    assert core.calls == 5
+
+
+class OnFirst:
+    """Puts every job on the first machine, and notes what it is told."""
+
+    name, slotted, parameters = "on-first", False, {}
+
+    def reset(self, site: Any) -> None:
+        self.seen: list[tuple[list[str], list[str]]] = []
+
+    def decide(self, view: Any) -> Plan:
+        self.seen.append(([job.id for job in view.finished], [job.id for job in view.evicted]))
+        return Plan({job.index: Allocation(((0, 1),)) for job in view.arrived})
+
+
+def test_a_job_that_is_done_is_not_evicted_from_a_machine_that_goes_down() -> None:
+    policy = OnFirst()
+    driver: Driver[Submission] = Driver(policy, site_of(CLUSTER))
+    specs = {"0": Submission("0", job("a", 0, 3, 1.0, 7))}
+    driver.step(0, Facts(specs))
+    outcome = driver.step(3, Facts(specs, done={"0": 12.0}, down=frozenset({0})))
+    assert outcome.completed == ["0"]
+    assert policy.seen == [([], []), (["a"], [])]
+
+
+class Waking(BasePolicy):
+    """Does nothing but ask to be woken at one time."""
+
+    def __init__(self, at: float) -> None:
+        self.at = at
+        self.asked: list[float] = []
+
+    def decide(self, view: View) -> Plan:
+        self.asked.append(view.now)
+        return Plan(wake_at=self.at if view.now < self.at else None)
+
+
+@pytest.mark.parametrize("quarters", range(1, 17))
+def test_a_policy_is_woken_in_the_first_slot_that_does_not_begin_before_its_time(
+    quarters: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And the service takes no step in which nobody is asked, but the last, to the end."""
+    policy, steps = Waking(quarters / 4), list[int]()
+    core = LiveScheduler(policy, CLUSTER)
+    step = core._driver.step
+
+    def noted(slot: int, *args: Any, **options: Any) -> Any:
+        steps.append(slot)
+        return step(slot, *args, **options)
+
+    monkeypatch.setattr(core._driver, "step", noted)
+    core._take_in(Submit(job("a", 0, 1)))
+    core._take_in(Advance(6))
+    first = math.ceil(Fraction(quarters, 4))
+    assert policy.asked == [0, first]
+    assert steps == [0, first, 6]
+
+
+INSTANCE = oasis.generate("testbed", jobs=2, seed=1)
+SITE = site_of(INSTANCE.cluster)
+
+
+def entry(resize: str = "elastic") -> Entry[Submission]:
+    job = INSTANCE.jobs[0]
+    seen = policy_job(job, SITE, 0)
+    return Entry(Submission("u", job, resize=resize), seen, job.arrival, seen.work)
+
+
+def test_a_change_is_a_resize_and_a_restart_where_no_task_is_kept() -> None:
+    made = entry()
+    for workers, resizes, restarts in (
+        (((0, 2),), 0, 0),  # it begins
+        (((0, 3),), 1, 0),
+        (((0, 3),), 1, 0),  # nothing changes
+        (((1, 3),), 2, 1),  # all tasks are others
+        ((), 2, 1),
+        (((1, 1),), 3, 2),  # it goes on after a pause
+    ):
+        made.allocation = Allocation(workers) if workers else NOTHING
+        made.settle()
+        assert (made.resizes, made.restarts) == (resizes, restarts)
+    made = entry("restart")  # a job that restarts when it is resized counts each resize
+    for count in (2, 3):
+        made.allocation = Allocation(((0, count),))
+        made.settle()
+    assert (made.resizes, made.restarts) == (1, 1)

@@ -19,7 +19,7 @@ import pytest
 
 from baselines import FIFO
 from oasis import LiveScheduler, OasisError
-from oasis.driver.live import FORKED
+from oasis.driver.live import TAKEN_OVER
 from tests.live import CLUSTER, LOOKAHEAD, random_job
 
 ROOT = Path(__file__).parents[3]
@@ -103,7 +103,7 @@ def test_a_scheduler_whose_journal_was_opened_once_more_makes_no_more_calls(
     path = tmp_path / "journal"
     first = journalled(path)
     second = LiveScheduler.reopen(path)
-    with pytest.raises(OasisError, match="another scheduler of this process has opened"):
+    with pytest.raises(OasisError, match="the journal belongs to another scheduler"):
         first.advance(3)
     second.advance(4)
     first.close()
@@ -175,7 +175,7 @@ def test_a_process_that_is_forked_off_makes_no_call_of_the_journal(tmp_path: Pat
         lambda: scheduler.save(tmp_path / "saved"),
         lambda: scheduler.open_journal(tmp_path / "other"),
     ):
-        assert in_a_fork(act) == f"OasisError: {FORKED}"
+        assert in_a_fork(act) == f"OasisError: {TAKEN_OVER}"
     assert "close it first" in in_a_fork(lambda: (scheduler.close(), LiveScheduler.reopen(path)))
     assert in_a_fork(lambda: (scheduler.close(), scheduler.advance(9))[1].now) == "9"
     scheduler.advance(5)

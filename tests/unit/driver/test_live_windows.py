@@ -87,8 +87,8 @@ def test_a_policy_of_the_present_slot_is_asked_where_a_window_begins_and_ends() 
         ({"name": ""}, "name: expected"),
         ({"begin": 3}, "begin: expected an integer >= 4"),
         ({"end": 5}, "end: expected an integer >= 6"),
-        ({"servers": "w#0"}, "servers: expected a sequence of ids of servers, got 'w#0'"),
-        ({"servers": 3}, "servers: expected a sequence of ids of servers, got 3"),
+        ({"servers": "w#0"}, "servers: expected a list, got 'w#0'"),
+        ({"servers": 3}, "servers: expected a list, got 3"),
         ({"servers": ["nowhere"]}, "servers: expected the id of a server, got 'nowhere'"),
     ],
 )

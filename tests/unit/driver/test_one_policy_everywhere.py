@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
-import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -115,47 +111,6 @@ def test_the_same_decisions_in_every_driver(name: str, tmp_path: Path) -> None:
     cluster = FakeCluster(Driver(make(), site), specs)
     cluster.run(instance.horizon + 1)
     assert {f"default/{uid[4:]}": slot for uid, slot in cluster.completed.items()} == ends
-
-
-ONE_BY_ONE = """
-import sys
-import oasis
-from tests.unit.driver.test_one_policy_everywhere import Thrifty, shipped
-instance, path = shipped()[0], sys.argv[1]
-scheduler = oasis.LiveScheduler(Thrifty(), instance.cluster)
-scheduler.open_journal(path)
-for job in instance.jobs_by_arrival():
-    scheduler.advance(job.arrival)
-    scheduler.submit(job)
-    print(scheduler.calls, flush=True)
-sys.stdin.read()
-"""
-
-
-def test_a_service_that_is_killed_goes_on_where_it_was(tmp_path: Path) -> None:
-    """SIGKILL in the middle: what was answered is there, with what the policy remembered."""
-    instance, path = shipped()[0], tmp_path / "journal"
-    command = [sys.executable, "-c", ONE_BY_ONE, str(path)]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    for line in process.stdout:
-        if int(line) >= 18:
-            break
-    os.kill(process.pid, signal.SIGKILL)
-    process.communicate()
-    policy = Thrifty()
-    scheduler = oasis.LiveScheduler.reopen(path, policy)
-    assert scheduler.calls >= 18
-    assert policy.seen == [job.id for job in instance.jobs_by_arrival()][: len(policy.seen)]
-    assert len(policy.seen) >= 9
-    left = instance.jobs_by_arrival()[len(policy.seen) :]
-    for job in left:
-        scheduler.advance(job.arrival)
-        scheduler.submit(job)
-    scheduler.advance(instance.horizon)
-    expected = oasis.simulate(instance, Thrifty())
-    assert scheduler.totals.completed == len(expected.outcome.completions)  # type: ignore[union-attr]
-    assert scheduler.totals.utility == pytest.approx(expected.total_utility)
 
 
 def test_a_policy_of_another_making_is_refused(tmp_path: Path) -> None:

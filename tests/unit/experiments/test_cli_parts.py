@@ -1,39 +1,41 @@
-"""The parts of the command line: flags from options, lists, assignments, files, codes."""
+"""Parts of the command line: flags from options, errors, tables at any width, Ctrl-C."""
 
 from __future__ import annotations
 
-import inspect
-import json
+import logging
 import re
+import signal
+import threading
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pytest
 import typer
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.cells import cell_len
 from typer.testing import CliRunner
 
 import oasis
 from experiments.cli import exit_codes
 from experiments.cli.command import as_command
-from experiments.cli.main import main
+from experiments.cli.console import (
+    print_rows,
+    printable,
+)
+from experiments.cli.interrupt import STOPPING, CtrlC
 from experiments.cli.options import (
     Flags,
     Limits,
     choose_options,
-    comma_list,
     flag,
     known_policy,
     naming_flags,
-    numbers,
-)
-from experiments.cli.results import (
-    Delivery,
-    deliver,
 )
 from experiments.evaluation.options import described, options_of
 from experiments.evaluation.policies import POLICIES
 from oasis.model.errors import located_at
+from tests.unit.experiments.conftest import Call
 
 # --- flags --------------------------------------------------------------------------------------
 
@@ -48,39 +50,30 @@ class Sizes:
 
 
 def called(*words: str) -> Any:
-    """What a command with flags for `Sizes` is given."""
+    """What a command with flags for `Sizes` is given, and one of two words."""
     found = []
 
-    def command(*, file: str, options: Any) -> None:
+    def command(*, file: str, options: Any, form: Annotated[Literal["text", "json"], ""] = "text"):
         """Do it."""
-        found.append((file, options))
+        logging.getLogger("oasis.test").info("about to do it with %s", file)
+        found.append((options, form))
 
     command.__annotations__["options"] = Annotated[Any, Flags(options_of(Sizes))]
     small = typer.Typer()
     small.command()(as_command(command))
     result = CliRunner().invoke(small, ["a", *words], catch_exceptions=False)
     assert result.exit_code == 0, result.output
-    return found[0][1]
+    assert ("s  oasis.test: about to do it with a\n" in result.stderr) == ("--verbose" in words)
+    return found[0]
 
 
 def test_a_command_gets_the_options_that_are_given() -> None:
-    assert called() == {}
-    words = ("--max-jobs", "3", "--coloured")
-    assert called(*words) == {"max_jobs": 3, "plain": False}
-    assert called("--share", "1") == {"share": 1.0}
-
-
-def test_one_of_a_few_values_is_read_in_any_case() -> None:
-    found = []
-
-    def command(*, form: Annotated[Literal["text", "json"], "Of the log."] = "text") -> None:
-        """Do it."""
-        found.append(form)
-
-    small = typer.Typer()
-    small.command()(as_command(command))
-    CliRunner().invoke(small, ["--form", "JSON"], catch_exceptions=False)
-    assert found == ["json"]
+    assert called() == ({}, "text")
+    assert called("--max-jobs", "3", "--coloured", "--form", "JSON") == (
+        {"max_jobs": 3, "plain": False},
+        "json",
+    )
+    assert called("--share", "1", "--verbose") == ({"share": 1.0}, "text")
 
 
 def test_errors_of_parameters_become_errors_of_flags() -> None:
@@ -105,42 +98,6 @@ def test_errors_of_parameters_become_errors_of_flags() -> None:
     ):
         raise of_a_file
     assert flag("worker_servers") == "--worker-servers"
-
-
-def test_lists_with_commas() -> None:
-    assert comma_list(" a,b ", "--x") == ["a", "b"]
-    assert numbers(int, "counts")("3, 4, 03") == (3, 4)
-    for text, message in (
-        ("a,,b", "--x: expected entries with commas between, got 'a,,b'"),
-        ("", "--x: expected entries with commas between, got ''"),
-        ("a,b,a", "--x: expected each entry once, got a again"),
-    ):
-        with pytest.raises(oasis.OasisError) as caught:
-            comma_list(text, "--x")
-        assert str(caught.value) == message
-    for text in ("3,many", "3,0", "5"):
-        with pytest.raises(oasis.OasisError, match=r"^expected counts with commas between, got"):
-            numbers(int, "counts", most=4)(text)
-
-
-@as_command
-def draws(*, size: int, delivery: Delivery) -> tuple[int, Delivery]:
-    """Has a picture."""
-    return size, delivery
-
-
-def test_a_command_with_a_picture_has_the_four_options_in_place_of_its_delivery(tmp_path):
-    assert list(inspect.signature(draws).parameters) == [
-        *("size", "context", "output", "plot", "style", "as_json", "verbose")
-    ]
-    options = {"context": None, "output": None, "plot": tmp_path / "a.svg", "style": "grayscale"}
-    options |= {"as_json": True}
-    assert draws(size=3, verbose=False, **options) == (3, Delivery(**options))
-    with pytest.raises(ValueError, match=r"^--style: expected --plot beside it$"):
-        draws(size=3, verbose=False, **options | {"plot": None})
-
-
-# --- options of policies ------------------------------------------------------------------------
 
 
 def test_what_is_given_of_each_policy() -> None:
@@ -169,9 +126,6 @@ def test_what_is_given_of_each_policy() -> None:
     assert choose_options(list(POLICIES), None) == {name: {} for name in POLICIES}
 
 
-# --- limits, files, codes -----------------------------------------------------------------------
-
-
 def test_limits_and_criteria_are_what_was_given_and_a_minute_without_a_limit() -> None:
     assert Limits(None, None).given() == {"time_limit": 60.0}
     assert Limits(3.0, None).given() == {"time_limit": 3.0}
@@ -182,33 +136,130 @@ def test_limits_and_criteria_are_what_was_given_and_a_minute_without_a_limit() -
     assert Limits(3.0, 2.0).given() == {"time_limit": 3.0, "work_limit": 2.0}
 
 
-def test_what_cannot_be_written_is_said_after_the_result_is_printed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "gone" / "a.json"
-    with pytest.raises(oasis.OasisError, match="gone: No such directory"):
-        deliver({"a": 1}, lambda: None, as_json=True, output=path)
-    assert json.loads(capsys.readouterr().out) == {"a": 1}
-
-
 @pytest.mark.parametrize("bug", [KeyError("gpu"), ValueError("horizon: expected 3"), TypeError()])
-def test_a_bug_is_no_bad_input(
-    bug: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_bug_is_no_bad_input(bug: Exception, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     def command() -> None:
         """Fail."""
         raise bug
 
     monkeypatch.setattr("experiments.cli.commands.about.example", command)
-    for words, ends in (
-        (["example"], "; run again with --verbose for the traceback\n"),
-        (["example", "--verbose"], "\n"),
+    said = f"oasis: a bug: {type(bug).__name__}{f': {bug}' if str(bug) else ''}"
+    hint = "; run again with --verbose for the traceback\n"
+    assert call("example") == (exit_codes.BUG, "", f"{said}{hint}")
+    code, out, err = call("example --verbose")
+    assert (code, out) == (exit_codes.BUG, "")
+    assert "Traceback (most recent call last):" in err
+    assert err.endswith(f"{said}\n")
+
+
+Captured = pytest.CaptureFixture[str]
+
+
+def press() -> None:
+    signal.raise_signal(signal.SIGINT)
+
+
+def test_the_first_ctrl_c_is_heard_and_interrupts_nothing(
+    capfd: Captured,
+) -> None:
+    with CtrlC() as ctrl_c:
+        ctrl_c.check()
+        press()
+        assert ctrl_c.heard
+        with pytest.raises(KeyboardInterrupt):
+            ctrl_c.check()
+    assert capfd.readouterr().err == STOPPING.decode()
+
+
+@pytest.mark.usefixtures("capfd")
+def test_it_raises_only_where_it_may() -> None:
+    with CtrlC() as ctrl_c, pytest.raises(KeyboardInterrupt), ctrl_c.raising():
+        press()
+    with CtrlC() as ctrl_c:
+        with ctrl_c.raising():
+            pass
+        press()  # behind it no more
+        assert ctrl_c.heard
+
+
+def test_the_former_handler_comes_back() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with CtrlC():
+        assert signal.getsignal(signal.SIGINT) != before
+    assert signal.getsignal(signal.SIGINT) == before
+    with pytest.raises(ZeroDivisionError), CtrlC():
+        raise ZeroDivisionError
+    assert signal.getsignal(signal.SIGINT) == before
+
+
+def test_outside_the_main_thread_nothing_is_handled() -> None:
+    found: list[Any] = []
+
+    def body() -> None:
+        with CtrlC() as ctrl_c:
+            found.append((signal.getsignal(signal.SIGINT), ctrl_c.heard))
+
+    thread = threading.Thread(target=body)
+    thread.start()
+    thread.join()
+    assert found == [(signal.getsignal(signal.SIGINT), False)]
+
+
+WIDTHS = (20, 40, 60, 80, 132)
+WORDS = st.sampled_from(
+    [
+        *("a", "fifo", "finish-time-fairness", "0.619", "ms", "±", "bandwidth_gbps", "負荷分散"),
+        *("größe", "[bold]", "(0 to 24.2)*", "tab\there", "esc\x1b[2J", "line\u2028sep"),
+    ]
+)
+CELLS = st.lists(WORDS, max_size=4).map(" ".join)
+HEADINGS = st.sampled_from(["policy", "mean_completion", "of bound", "admitted", "", "p95", "決定"])
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> tuple[list[tuple[str, bool]], list[list[str]]]:
+    count = draw(st.integers(1, 8))
+    columns = [(draw(HEADINGS), draw(st.booleans())) for _ in range(count)]
+    rows = draw(st.lists(st.lists(CELLS, min_size=count, max_size=count), max_size=4))
+    return columns, rows
+
+
+@given(table=tables(), width=st.sampled_from(WIDTHS))
+@settings(max_examples=200, deadline=None)
+def test_every_number_is_whole_or_its_column_is_named_as_not_shown(
+    table: tuple[list[tuple[str, bool]], list[list[str]]], width: int
+) -> None:
+    columns, rows = table
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", str(width))
+        written: list[str] = []
+        patch.setattr("experiments.cli.console._write", written.append)
+        print_rows(columns, rows, title="the title of a table with_a_name/of/a/file.json")
+    out = "".join(written)
+    shown, _, left_out = " ".join(out.split()).partition("not shown for want of width: ")
+    count = len(columns) - len(left_out.split(", ") if left_out else [])
+    letters = "".join(shown.split())
+    assert "with_a_name/of/a/file.json" in out
+    for k in range(len(columns)):
+        for row in rows if k < count else ():
+            cell = printable(row[k])
+            if k == 0 or columns[k][1]:
+                assert all(line.strip() in out for line in cell.split("\n"))
+            else:
+                assert all(letter in letters for letter in "".join(cell.split()))
+    assert "…" not in out
+    if count > 2:
+        assert max(map(cell_len, out.split("\n"))) <= max(width, 46)
+
+
+def test_a_heading_breaks_between_words_only_where_that_helps(
+    capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    columns = (("policy", False), ("mean_completion", True), ("in slot", True))
+    for width, lines in (
+        (40, ["policy  mean_completion  in slot"]),
+        (24, ["             mean_    in", "policy  completion  slot"]),
     ):
-        with pytest.raises(SystemExit) as ended:
-            main(words)
-        out, err = capsys.readouterr()
-        assert (ended.value.code, out) == (exit_codes.BUG, "")
-        said = f": {bug}" if str(bug) else ""
-        assert err.endswith(f"oasis: a bug: {type(bug).__name__}{said}{ends}")
-        assert ("Traceback (most recent call last):" in err) == (len(words) > 1)
-        assert (err.count("\n") == 1) == (len(words) == 1)
+        monkeypatch.setenv("COLUMNS", str(width))
+        print_rows(columns, [["las", "12", "3"]])
+        assert capsys.readouterr().out.splitlines()[:-1] == lines

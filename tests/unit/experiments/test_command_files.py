@@ -1,16 +1,23 @@
-"""No output of any command is a file that it reads, and each ends as what is written into it."""
+"""Files and streams of commands: no output is a file that is read, a stream may be closed."""
 
 from __future__ import annotations
 
 import inspect
+import io
 import os
-from collections.abc import Callable, Iterator
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
 import typer
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from rich.cells import cell_len
 
+import oasis
 from experiments.cli.app import COMMANDS as NAMES
 from experiments.cli.app import oasis_command
 from experiments.cli.command import as_command
@@ -21,10 +28,13 @@ from experiments.cli.files import (
     spelling,
 )
 from experiments.cli.main import main
+from experiments.cli.streams import ESCAPED, encodable, naming_output, open_streams
 from experiments.plotting import FORMATS
 from oasis.model.errors import InputError
+from oasis.model.instance_file import instance_from_dict
+from tests.packaging.commands import EXAMPLE, ROOT, SMALL
+from tests.unit.experiments.conftest import Call
 
-Captured = pytest.CaptureFixture[str]
 Parameters = dict[str, inspect.Parameter]
 CONTENT = b"what a user wrote"
 
@@ -53,11 +63,9 @@ PAIRS = [
 ]
 
 
-def refused(capsys: Captured, *words: object) -> str:
-    with pytest.raises(SystemExit) as ended:
-        main([*map(str, words)])
-    out, err = capsys.readouterr()
-    assert (ended.value.code, out, err.count("\n")) == (2, "", 1), err
+def refused(call: Call, *words: object) -> str:
+    code, out, err = call("", *words)
+    assert (code, out, err.count("\n")) == (2, "", 1), err
     return err
 
 
@@ -97,14 +105,8 @@ def test_every_output_of_every_command_is_marked() -> None:
 
 @pytest.mark.parametrize(("name", "read", "output"), PAIRS)
 def test_no_output_is_a_file_that_the_command_reads(
-    name: str,
-    read: str,
-    output: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: Captured,
+    name: str, read: str, output: str, call: Call
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     value, files = output_of(name, output)
     for file in files:
         file.parent.mkdir(exist_ok=True)
@@ -113,7 +115,7 @@ def test_no_output_is_a_file_that_the_command_reads(
         flag = spelling(COMMANDS[name][output])
         other = f"{spelling(COMMANDS[name][read])} {file}"
         expected = f"oasis: {flag}: expected another file than {other}, which it would overwrite"
-        assert expected in refused(capsys, *words_of(name, given))
+        assert expected in refused(call, *words_of(name, given))
         assert file.read_bytes() == CONTENT
 
 
@@ -127,49 +129,13 @@ def links(path: Path) -> Iterator[Path]:
     yield path.parent / "folder" / ".." / path.name
 
 
-def test_other_names_of_a_file_are_the_same_file(tmp_path: Path, capsys: Captured) -> None:
-    path = tmp_path / "i.json"
+def test_other_names_of_a_file_are_the_same_file(call: Call) -> None:
+    path = Path("i.json")
     path.write_bytes(CONTENT)
     for other in links(path):
-        assert "-o: expected another file than FILE" in refused(capsys, "run", path, "-o", other)
-        assert "-o: expected another file than FILE" in refused(capsys, "run", other, "-o", path)
+        for words in (("run", path, "-o", other), ("run", other, "-o", path)):
+            assert "-o: expected another file than FILE" in refused(call, *words)
     assert path.read_bytes() == CONTENT
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("run x.json --bounds i.json -o i.json", "-o: expected another file than --bounds i.json"),
-        ("run x.json --set oasis.bounds=i.json -o i.json", "than --set i.json"),
-        ("run x.json --policy i.json:Mine -o i.json", "than --policy i.json"),
-        ("sweep i.parquet", "-o: expected another file than CONFIG i.parquet"),
-        ("sweep i.toml -o i.csv", "-o: expected .parquet, as a table is written"),
-        ("learn x.json i.json -o i.json", "-o: expected another file than PAST.json... i.json"),
-    ],
-)
-def test_what_else_would_cost_a_file(
-    words: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    for name in ("i.json", "i.parquet"):
-        Path(name).write_bytes(CONTENT)
-    assert said in refused(capsys, *words.split())
-    assert all(Path(name).read_bytes() == CONTENT for name in ("i.json", "i.parquet"))
-
-
-def test_an_instance_that_a_result_or_a_grid_names_is_no_output(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    for words in ("example congested -o i", "run i -o run.json"):
-        with pytest.raises(SystemExit, match=r"^0$"):
-            main(words.split())
-    Path("grid.toml").write_text('[[instances]]\nfile = "i"\n[[policies]]\nname = "drf"\n')
-    capsys.readouterr()
-    before = Path("i").read_bytes()
-    for words in ("run --from run.json -o i", "report run.json -o i", "sweep grid.toml -o i"):
-        assert "-o: expected another file than i, which it" in refused(capsys, *words.split())
-    assert Path("i").read_bytes() == before
 
 
 def test_standard_streams_are_files_too(tmp_path: Path) -> None:
@@ -180,13 +146,13 @@ def test_standard_streams_are_files_too(tmp_path: Path) -> None:
 
     path = tmp_path / "i.json"
     path.write_bytes(CONTENT)
-    for number, given in ((0, (Path("-"), path)), (1, (path, None))):
+    for number, both in ((0, (Path("-"), path)), (1, (path, None))):
         kept = os.dup(number)
         with path.open("r+b") as stream:
             os.dup2(stream.fileno(), number)
         try:
             with pytest.raises(InputError, match="expected another file than"):
-                as_command(command)(**dict(zip(("file", "output"), given, strict=True)))
+                as_command(command)(**dict(zip(("file", "output"), both, strict=True)))
         finally:
             os.dup2(kept, number)
             os.close(kept)
@@ -198,6 +164,89 @@ def test_devices_are_no_files_that_could_be_lost() -> None:
     def command(file: Path, output: Annotated[Path, JSON]) -> None:
         seen.append((file, output))
 
-    run: Callable[..., Any] = as_command(command)
-    run(file=Path(os.devnull), output=Path(os.devnull), verbose=False)
+    as_command(command)(file=Path(os.devnull), output=Path(os.devnull), verbose=False)
     assert seen
+
+
+NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=12).filter(
+    lambda name: name.strip() == name and name.isprintable()
+)
+SHOWN = (("describe",), ("run",), ("compare", "--policies", "fifo,oasis"))
+
+
+class Kept(io.BytesIO):
+    """Can be read when the stream that writes into it is gone."""
+
+    def close(self) -> None:
+        pass
+
+
+@settings(max_examples=5, phases=[Phase.generate])
+@given(NAMES, st.sampled_from(["ascii", "latin-1", "cp437", "utf-8"]))
+def test_any_id_goes_through_any_encoding_and_no_table_is_cut(
+    tmp_path_factory: pytest.TempPathFactory, name: str, encoding: str
+) -> None:
+    assert "45\xa0min".encode("ascii", ESCAPED) == b"45 min"
+    path = tmp_path_factory.mktemp("streams") / "i.json"
+    second = SMALL["jobs"][1]
+    oasis.write(
+        instance_from_dict({**SMALL, "jobs": [SMALL["jobs"][0] | {"id": name}, second]}), path
+    )
+    for command, *options in SHOWN:
+        raw = Kept()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding=encoding))
+            with pytest.raises(SystemExit, match=r"^0$"):
+                main([command, str(path), *options])
+            shown = encodable(name)
+        text = raw.getvalue().decode(encoding)
+        assert text.endswith("\n")
+        if command == "run":
+            rows = [line for line in text.splitlines() if line.startswith((shown, "b "))]
+            assert len(rows) == 2, "both decisions"
+            assert shown == name.encode(encoding, ESCAPED).decode(encoding)
+            # Columns are below each other: what is escaped is as wide as it is laid out.
+            begins = {cell_len(row[: row.index("slot ")]) for row in rows}
+            assert len(begins) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "where", "buffered"),
+    [
+        ("--version", ">/dev/full", "1"),
+        ("run --help", ">/dev/full", ""),
+        ("run FILE", ">/dev/full", "1"),
+        ("run FILE --json", ">/dev/full", ""),
+        ("run FILE", ">&-", ""),
+    ],
+)
+def test_a_full_or_closed_standard_output_is_one_line_and_2(
+    words: str, where: str, buffered: str
+) -> None:
+    if not Path("/dev/full").is_char_device():
+        pytest.skip("needs /dev/full, which is only opened")
+    said = "standard output: No space left on device"
+    if where == ">&-":
+        said = "standard output is closed; expected it to be open"
+    command = words.replace("FILE", f"'{EXAMPLE}'")
+    done = subprocess.run(
+        ["sh", "-c", f"'{sys.executable}' -m oasis {command} {where}"],
+        cwd=ROOT,
+        env={"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": buffered},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (2, f"oasis: {said}\n")
+
+
+def test_a_closed_standard_error_takes_no_file_and_other_errors_stay_as_they_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "stderr", None)
+    assert open_streams()
+    with sys.stderr:
+        assert os.path.samestat(os.fstat(sys.stderr.fileno()), os.stat(os.devnull))
+    with pytest.raises(OSError, match="of a socket") as raised, naming_output(is_certain=False):
+        raise OSError(9, "of a socket")
+    assert raised.value.filename is None

@@ -1,24 +1,28 @@
-"""Every command is registered with the function of its own module, and its help has an example."""
+"""Commands: their help, what is completed, what they say, and an instance for all of them."""
 
 from __future__ import annotations
 
 import json
+import logging
 import pkgutil
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.core import TyperGroup
 
 import oasis
 from experiments.cli import app as command_line
 from experiments.cli import commands
-from experiments.cli.commands.kubernetes import cluster, running
-from experiments.cli.main import main
-from experiments.evaluation import live as cluster_policies
-from experiments.figures import FIGURES, studies
+from experiments.cli.app import COMMANDS, oasis_command, run_app
+from experiments.cli.console import LOGGERS
+from tests.unit.experiments.conftest import Call
+from tests.unit.experiments.test_values import VALUES
 
 
 def test_every_module_of_commands_is_a_command() -> None:
@@ -26,151 +30,185 @@ def test_every_module_of_commands_is_a_command() -> None:
     assert {one["file"] for one in command_line.COMMANDS.values()} - {""} == found
 
 
-def test_a_command_loads_no_other() -> None:
-    program = (
-        "import sys\n"
-        "from experiments.cli.app import run_app\n"
-        "assert run_app(['schema', 'instance']) == 0\n"
-        "own = 'experiments.cli.commands.'\n"
-        "loaded = [name for name in sys.modules if name.startswith((own, 'kubernetes'))]\n"
-        "print(*loaded, file=sys.stderr)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
-    assert done.stderr.decode().split() == ["experiments.cli.commands.about"]
-
-
-def said(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as caught:
-        main(list(words))
-    out, err = capsys.readouterr()
-    return int(caught.value.code or 0), out, err
-
-
 @pytest.mark.parametrize("typed", ["FIFO", "Fifo"])
-def test_a_policy_is_explained_under_its_own_name(
-    typed: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code, out, err = said(capsys, "policies", typed)
+def test_a_policy_is_explained_under_its_own_name(typed: str, call: Call) -> None:
+    code, out, err = call("policies", typed)
     assert (code, err) == (0, "")
     assert out.startswith("fifo\n")
     assert "--set fifo.seed=" in out
 
 
-def test_a_cluster_has_no_instance_to_take_bounds_from() -> None:
-    with pytest.raises(oasis.OasisError, match="--bounds: expected a file with U and L"):
-        cluster_policies.cluster_policy("oasis", {}, lookahead=10)
-    made = cluster_policies.cluster_policy("recourse", {"rounds": 2}, lookahead=10)()
-    assert made.name == "recourse"
-
-
-def test_bounds_of_a_cluster_come_from_what_was_learned(tmp_path: Path) -> None:
-    from offline import learn_prices
-
-    past = oasis.generate("testbed", jobs=4, seed=1)
-    learned, path = learn_prices([past]), tmp_path / "prices.json"
-    learned.write(path)
-    assert cluster_policies.read_bounds(path, 10)(past.cluster).alpha == learned.bounds.alpha
-
-
-def test_the_policy_of_a_cluster_is_oasis_where_its_bounds_are_given(tmp_path: Path) -> None:
-    path = tmp_path / "past.json"
-    oasis.write(oasis.generate("testbed", jobs=4, seed=1), path)
-    assert running.policy_maker(None, None, None, 10, None)().name == "recourse"
-    assert running.policy_maker(None, None, path, 10, None)().name == "oasis"
-    with pytest.raises(oasis.OasisError, match="--bounds: expected none with policy las"):
-        running.policy_maker("las", None, path, 10, None)
-
-
-def test_families_of_the_studies() -> None:
-    settings = FIGURES["floor"].settings(scale=0.1)
-    assert len(studies.floor_grid(settings)["instances"]) == 5
-    assert studies.calibrated(settings, 100, 50, 300)["worker_servers"] == 5
-    assert studies.family({"instance.preset": "testbed"}) == "testbed, 12 jobs"
-    assert studies.variant({"policy.name": "rrh"}) == "rrh"
-    for figure in studies.FIGURES:
-        with pytest.raises(ValueError, match=r"^jobs: expected none"):
-            figure.grid(figure.settings(jobs=(10,)))
-        with pytest.raises(ValueError, match=r"^policies: expected none"):
-            figure.grid(figure.settings(policies=("fifo",)))
-
-
-def test_the_share_of_a_machine_that_hosts_both() -> None:
-    assert cluster.NodeOptions().share is None
-    assert cluster.NodeOptions("1/4").share == Fraction(1, 4)
-    with pytest.raises(oasis.OasisError, match=r"^--ps-share: expected a number between 0 and 1"):
-        assert cluster.NodeOptions("a half").share
-
-
-def test_a_command_may_have_a_default_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_command_may_have_a_default_of_its_own(call: Call) -> None:
     """The figures of the paper show both forms of OASiS, and their help says so."""
-    with pytest.raises(SystemExit, match=r"^0$"):
-        main(["figure", "--help"])
-    assert "[default: 0 and 0.7, side by side]" in " ".join(
-        capsys.readouterr().out.replace("│", " ").split()
-    )
+    code, out, _ = call("figure --help")
+    assert code == 0
+    assert "[default: 0 and 0.7, side by side]" in " ".join(out.replace("│", " ").split())
 
 
-def test_one_job_is_no_several(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    _, _, errors = said(capsys, "generate", "--preset", "testbed", "--jobs", "1", "-o", "i.json")
+def test_one_job_is_no_several(call: Call) -> None:
+    _, _, errors = call("generate --preset testbed --jobs 1 -o i.json")
     assert ": 1 job, 7 worker servers, 2 parameter-server hosts, 10 slots of 1200 s" in errors
-    assert said(capsys, "run", "i.json")[1].startswith("oasis on 1 job\n")
-    assert said(capsys, "compare", "i.json", "--policies", "fifo")[1].startswith("1 job\n")
+    assert call("run i.json")[1].startswith("oasis on 1 job\n")
+    assert call("compare i.json --policies fifo")[1].startswith("1 job\n")
 
 
-def test_characters_that_the_font_lacks_are_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_characters_that_the_font_lacks_are_one_line(call: Call) -> None:
     instance = oasis.generate("testbed", jobs=2, worker_servers=2, ps_servers=2, seed=1)
     names = zip(instance.jobs, ("\u82b8\U0001f680", "a\tb"), strict=True)
-    named = replace(instance, jobs=tuple(replace(job, id=name) for job, name in names))
-    oasis.write(named, "i.json")
-    lacking = "some characters are not in the font: "
-    code, _, errors = said(capsys, "run", "i.json", "--plot", "r.png", "-o", "r.json")
-    assert (code, errors.count(lacking), errors.count("Glyph")) == (0, 1, 0)
-    assert set("\u82b8\U0001f680") < set(errors.partition(lacking)[2])
-    code, _, errors = said(capsys, "report", "r.json", "-o", "r.html")
-    assert (code, errors.count(lacking), errors.count("Glyph")) == (0, 1, 0)
-
-
-ON_NO_SERVERS = (
-    ("describe", "i.json", "--plot", "d.svg"),
-    ("run", "i.json", "-o", "run.json", "--plot", "r.svg"),
-    ("run", "i.json", "--policy", "recourse"),
-    ("verify", "i.json", "run.json"),
-    ("quote", "i.json", "job.json", "--plot", "q.svg"),
-    ("quote", "i.json", "job.json", "--policy", "recourse"),
-    ("solve", "i.json", "--time-limit", "5", "-o", "solve.json"),
-    ("ratio", "i.json", "--time-limit", "5", "-o", "ratio.json", "--plot", "ratio.svg"),
-    ("compare", "i.json", "--policies", "oasis,fifo,dorm", "-o", "compare.json"),
-    ("learn", "i.json", "-o", "prices.json"),
-    ("run", "i.json", "--bounds", "prices.json"),
-    ("report", "run.json", "ratio.json", "compare.json", "solve.json", "-o", "report.html"),
-    ("sweep", "grid.toml", "--processes", "1"),
-)
-
-
-def test_every_command_takes_an_instance_without_parameter_servers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    made = ("generate", "--preset", "testbed", "--ps-servers", "0", "--jobs", "5", "-o", "i.json")
-    assert said(capsys, *made)[0] == 0
-    data = json.loads(Path("i.json").read_text())
-    data["jobs"] = [
-        {name: value for name, value in job.items() if name != "ps"} for job in data["jobs"]
-    ]
-    Path("i.json").write_text(
-        json.dumps({name: value for name, value in data.items() if name != "ps_servers"})
+    oasis.write(
+        replace(instance, jobs=tuple(replace(job, id=name) for job, name in names)), "i.json"
     )
+    lacking = "some characters are not in the font: "
+    for line in ("run i.json --plot r.png -o r.json", "report r.json -o r.html"):
+        code, _, errors = call(line)
+        assert (code, errors.count(lacking), errors.count("Glyph")) == (0, 1, 0)
+        assert set("\u82b8\U0001f680") < set(errors.partition(lacking)[2])
+
+
+ON_NO_SERVERS = """
+describe i.json --plot d.svg
+run i.json -o run.json --plot r.svg
+run i.json --policy recourse
+verify i.json run.json
+quote i.json job.json --plot q.svg
+quote i.json job.json --policy recourse
+solve i.json --time-limit 5 -o solve.json
+ratio i.json --time-limit 5 -o ratio.json --plot ratio.svg
+compare i.json --policies oasis,fifo,dorm -o compare.json
+learn i.json -o prices.json
+run i.json --bounds prices.json
+report run.json ratio.json compare.json solve.json -o report.html
+sweep grid.toml --processes 1
+"""
+
+
+def test_every_command_takes_an_instance_without_parameter_servers(call: Call) -> None:
+    assert call("generate --preset testbed --ps-servers 0 --jobs 5 -o i.json")[0] == 0
+    data = json.loads(Path("i.json").read_text())
+    del data["ps_servers"]
+    for job in data["jobs"]:
+        del job["ps"]
+    Path("i.json").write_text(json.dumps(data))
     job = data["jobs"][0] | {"id": "another", "arrival": data["horizon"] - 1}
     Path("job.json").write_text(json.dumps(job))
     instances = '[[instances]]\npreset = "testbed"\njobs = 3\nps_servers = 0\n'
     Path("grid.toml").write_text(instances + '[[policies]]\nname = "oasis"\n')
-    for words in ON_NO_SERVERS:
-        code, _, errors = said(capsys, *words)
-        assert code == 0, (words, errors)
-    assert "ps servers used" not in said(capsys, "run", "i.json")[1]
+    for line in ON_NO_SERVERS.strip().splitlines():
+        code, _, errors = call(line)
+        assert code == 0, (line, errors)
+    assert "ps servers used" not in call("run i.json")[1]
+
+
+def every_command() -> Iterator[tuple[Any, Any]]:
+    """Every command with its context."""
+    whole = oasis_command(*COMMANDS)
+    left: list[tuple[Any, Any]] = [(whole, whole.make_context("oasis", [], resilient_parsing=True))]
+    while left:
+        command, context = left.pop(0)
+        yield command, context
+        for name, nested in getattr(command, "commands", {}).items():
+            made = nested.make_context(name, [], parent=context, resilient_parsing=True)
+            left.append((nested, made))
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_no_help_is_cut(
+    width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    count = 0
+    for command, context in every_command():
+        command.get_help(context)
+        text = capsys.readouterr().out
+        # Boxes stand between the parts of what is wrapped; `*` and backticks are of Markdown.
+        letters = re.sub(r"[\s│*`]+", "", text)
+        helps = [command.help or "", *(each.help or "" for each in command.get_params(context))]
+        words = [re.sub(r"[*`]", "", word) for each in helps for word in each.split()]
+        assert [word for word in words if word not in letters] == [], context.command_path
+        assert "…" not in text, context.command_path
+        assert max(map(len, text.split("\n"))) <= width
+        count += 1
+    assert count > 35
+
+
+def test_every_command_has_an_example_that_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    for command, context in every_command():
+        if isinstance(command, TyperGroup):
+            continue
+        found = re.findall(r"Example: (.*oasis .*)", command.help)
+        command.get_help(context)
+        assert found, context.command_path
+        assert found[0].replace("`", "") in capsys.readouterr().out
+
+
+def test_help_of_a_command_is_its_help(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    for words in (["import", "plain"], ["run"], []):
+        assert run_app(["help", *words]) == 0
+        shown = capsys.readouterr().out
+        assert run_app([*words, "--help"]) == 0
+        assert capsys.readouterr().out == shown
+
+
+SLOW = ("numpy", "kubernetes", "pandas", "matplotlib", "baselines")
+
+
+@pytest.mark.parametrize(
+    ("words", "own", "others"),
+    [
+        (["--help"], [], ("experiments.cli.commands.", *SLOW)),
+        (["schema", "instance"], ["about"], ("experiments.cli.commands.", "kubernetes")),
+    ],
+)
+def test_a_command_loads_no_other(words: list[str], own: list[str], others: list[str]) -> None:
+    script = (
+        f"import sys; from experiments.cli.app import run_app; run_app({words})\n"
+        f"print(*[name for name in sys.modules if name.startswith({others})], file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stderr.split() == [f"experiments.cli.commands.{name}" for name in own]
+    if not own:
+        assert [name for name in COMMANDS if f"│ {name} " not in done.stdout] == []
+
+
+@pytest.mark.parametrize(("line", "expected"), VALUES["completed"].items())
+def test_values_are_completed(
+    line: str, expected: list[str], monkeypatch: pytest.MonkeyPatch, call: Call
+) -> None:
+    monkeypatch.setenv("_OASIS_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", f"oasis {line}")
+    monkeypatch.setenv("COMP_CWORD", str(len(line.split())))
+    code, out, _ = call("")
+    assert (code, out.split()) == (0, expected)
+
+
+GRID = """
+[[instances]]
+preset = "testbed"
+jobs = 3
+[[policies]]
+name = ["fifo", "drf"]
+"""
+
+
+@pytest.mark.parametrize(("line", "said"), VALUES["logged"].items())
+def test_what_is_done_is_logged_on_standard_error_alone(
+    line: str, said: list[str], call: Call
+) -> None:
+    oasis.write(oasis.generate("testbed", jobs=3, seed=1), "i.json")
+    Path("grid.toml").write_text(GRID)
+    code, out, err = call(line, "--json", "--verbose")
+    json.loads(out)
+    assert code == 0
+    assert [text for text in said if text not in err] == []
+    assert all(logging.getLogger(name).level == logging.NOTSET for name in LOGGERS)
+    if not line.startswith("sweep"):  # which says on standard error what it wrote
+        code, _, err = call(line, "--json")
+        assert (code, err) == (0, "")

@@ -1,13 +1,15 @@
-"""A result file that somebody has edited is refused by name, or still drawn; never a bug."""
+"""Results of commands are read back and verified; an edited one is refused by name, never a bug."""
 
 from __future__ import annotations
 
 import copy
 import json
-import os
 import re
+import tomllib
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -16,19 +18,28 @@ import pytest
 import oasis
 from baselines import DRF, FIFO
 from experiments.evaluation.comparison import compare, replay_each
-from experiments.evaluation.competitive_ratio import competitive_ratio
+from experiments.evaluation.competitive_ratio import CompetitiveRatio, competitive_ratio
+from experiments.evaluation.provenance import (
+    Recipe,
+    check_digest,
+    check_document,
+    instance_digest,
+    instance_reference,
+)
 from experiments.plotting.canvas import drawing_style
 from experiments.plotting.files import picture_of
 from experiments.report import sections
 from experiments.report.sections import section_of
 from oasis.model.errors import InputError, OasisError
 from oasis.simulator import PlainJob, rigid_workload
-from offline import solve
 from tests.builders import exit_code
+from tests.unit.experiments.conftest import Call
 
-INSTANCE = oasis.generate("testbed", jobs=4, seed=1)
+INSTANCE = oasis.generate("testbed", jobs=5, seed=3)
+RATIO = competitive_ratio(INSTANCE, method="milp")
+ROWS = tomllib.loads(Path(__file__).with_name("wrong_results.toml").read_text(encoding="utf-8"))
 WRONG = [None, True, "x", -1, 1e300, 10**30, [], {}, [1], {"a": 1}]
-Path = tuple[str | int, ...]
+Place = tuple[str | int, ...]
 
 
 @cache
@@ -41,8 +52,9 @@ def documents() -> dict[str, Any]:
     assert run.outcome is not None
     found = {
         "run": run.to_dict() | {"utilisation": run.outcome.utilisation},
-        "solve": solve(INSTANCE, time_limit=20).to_dict(),
-        "ratio": competitive_ratio(INSTANCE, time_limit=20).to_dict(),
+        "solve": RATIO.offline.to_dict(),
+        "ratio": RATIO.to_dict(),
+        "schedules": {"schedules": RATIO.offline.to_dict()["schedules"]},
         "compare": compare(INSTANCE, {"fifo": FIFO}).to_dict(),
         "seeds": compare(INSTANCE, makers, {"fifo": [0, 1]}).to_dict(),
         "replay": replay_each(rigid_workload(jobs, 1, 1), {"fifo": {}}, about).to_dict(),
@@ -56,17 +68,15 @@ def whatif() -> dict[str, Any]:
     rows = ["id,submitted,start,end,gpus,owner"]
     rows += [f"j{k},{k},{k + 9},{k + 90},{2 ** (k % 4)},{'ab'[k % 2]}" for k in range(12)]
     with TemporaryDirectory() as folder:
-        trace, result = (os.path.join(folder, name) for name in ("jobs.csv", "whatif.json"))
-        with open(trace, "w", encoding="utf-8") as file:
-            file.write("\n".join(rows) + "\n")
+        trace, result = (Path(folder, name) for name in ("jobs.csv", "whatif.json"))
+        trace.write_text("\n".join(rows) + "\n")
         more = ("--machines", "2x8", "--loads", "1.5", "--goal", "mean wait < 1h", "-o", result)
         assert exit_code("whatif", trace, "--policies", "fifo,srtf", *more) == 0
-        with open(result, encoding="utf-8") as file:
-            found: dict[str, Any] = json.load(file)
+        found: dict[str, Any] = json.loads(result.read_text())
     return found
 
 
-def places(data: Any, path: Path = ()) -> Iterator[Path]:
+def places(data: Any, path: Place = ()) -> Iterator[Place]:
     """Every part of a document, of lists the first alone."""
     if path:
         yield path
@@ -77,7 +87,7 @@ def places(data: Any, path: Path = ()) -> Iterator[Path]:
         yield from places(part, (*path, name))
 
 
-def changed(document: Any, path: Path, value: Any) -> Any:
+def changed(document: Any, path: Place, value: Any) -> Any:
     """A copy with another value there; `...` leaves the part out."""
     copied, (name, *rest) = copy.copy(document), path
     if rest:
@@ -92,6 +102,28 @@ def changed(document: Any, path: Path, value: Any) -> Any:
 def told(document: Any) -> None:
     """Put it on a page, without an instance: what is not verified is read all the same."""
     section_of("result.json", document, None)
+
+
+READERS = {
+    "checked": lambda data: check_document(INSTANCE, data),
+    "read": told,
+    "recipe": Recipe.of,
+}
+
+
+@pytest.mark.parametrize(
+    ("reader", "row"),
+    [(reader, row) for reader, rows in ROWS.items() for row in rows],
+    ids=lambda value: value if isinstance(value, str) else f"{value['of']}-{value['at']}",
+)
+def test_the_part_that_is_wrong_is_named(reader: str, row: dict[str, Any]) -> None:
+    place = tuple(int(part) if part.isdigit() else part for part in row["at"].split("."))
+    value = None if row.get("to") == "null" else row.get("to", ...)
+    reference = {"instance": instance_reference(INSTANCE, "a.json")} if reader == "recipe" else {}
+    document = changed(documents()[row["of"]] | reference, place, value)
+    field = re.sub(r"\.(\d+)", r"[\1]", row["at"]) + ": " if reader == "read" else ""
+    with pytest.raises(OasisError, match=f"^{re.escape(field + row['says'])}"):
+        READERS[reader](document)
 
 
 @pytest.mark.parametrize("kind", ["run", "solve", "ratio", "compare", "seeds", "replay", "whatif"])
@@ -112,55 +144,63 @@ def test_a_part_of_another_type_is_bad_input(kind: str, monkeypatch: pytest.Monk
     assert refused > 20
 
 
-@pytest.mark.parametrize(
-    ("kind", "path", "value", "message"),
-    [
-        ("run", "simulation.utilisation.worker.gpu", "x", "expected a finite number, got 'x'"),
-        ("run", "utilisation.ps", True, "expected an object, got True"),
-        ("run", "bounds.worker.log_ratio", [1.0], "expected 5 numbers, got [1.0]"),
-        ("solve", "parameters", "x", "expected an object, got 'x'"),
-        ("compare", "policies.fifo.p95_completion", {}, "expected a finite number, got {}"),
-        ("compare", "policies.fifo.utilisation", 0, "expected an object, got 0"),
-        ("compare", "policies.fifo.p95_completion", ..., "missing; this key is required"),
-        ("compare", "policies.fifo.decision_seconds.median", ..., "missing; this key is required"),
-        (
-            "seeds",
-            "policies.fifo.over_seeds.figures.finished.low",
-            {},
-            "expected a finite number, got {}",
-        ),
-        (
-            "seeds",
-            "policies.fifo.over_seeds.figures.finished",
-            {"low": 2, "mean": 1, "high": 3},
-            "expected low <= mean <= high, got [2, 1, 3]",
-        ),
-        ("replay", "trace.file", 5, "expected text, got 5"),
-        ("whatif", "settings.0.policies", {}, "expected at least one"),
-        ("whatif", "settings.0.policies.recorded.peak", ..., "missing; this key is required"),
-        (
-            "whatif",
-            "settings.1.policies.srtf.by_size.mean_waiting.0",
-            None,
-            "expected a number, as jobs finished",
-        ),
-        (
-            "whatif",
-            "settings.0.policies.fifo.completion.p95",
-            None,
-            "expected a finite number, got None",
-        ),
-    ],
-)
-def test_the_part_that_is_wrong_is_named(kind: str, path: str, value: Any, message: str) -> None:
-    place = tuple(int(part) if part.isdigit() else part for part in path.split("."))
-    with pytest.raises(InputError) as caught:
-        told(changed(documents()[kind], place, value))
-    field = re.sub(r"\.(\d+)", r"[\1]", path)
-    assert (caught.value.field, caught.value.detail) == (field, message)
-
-
 def test_a_damaged_comparison_is_not_drawn_either() -> None:
     damaged = changed(documents()["seeds"], ("policies", "fifo", "makespan"), [1])
     with drawing_style(None), pytest.raises(InputError, match=r"policies\.fifo\.makespan"):
         picture_of(damaged, "damaged", None)
+
+
+def test_what_agrees_is_said_with_its_totals() -> None:
+    earned, best = RATIO.run.total_utility, RATIO.offline.objective
+    whole = documents() | {"total": documents()["schedules"] | {"total_utility": best}}
+    for kind, schedules, totals in (
+        ("run", 2, {"total_utility": earned}),
+        ("solve", 3, {"objective": best}),
+        ("ratio", 5, {"total_utility": earned, "objective": best}),
+        ("schedules", 3, {"total_utility": best}),
+        ("total", 3, {"total_utility": best}),
+    ):
+        found = check_document(INSTANCE, whole[kind])
+        assert (found.schedules, found.totals) == (schedules, pytest.approx(totals)), kind
+
+
+def test_a_ratio_that_was_interrupted_is_read_back_as_such() -> None:
+    part = CompetitiveRatio(RATIO.run, RATIO.offline, None, is_complete=False)
+    again = CompetitiveRatio.from_dict(json.loads(json.dumps(part.to_dict())))
+    assert (again.proven, again.certificate, again.upper) == (False, None, part.upper)
+
+
+def test_a_recipe_knows_its_instance_by_its_content() -> None:
+    reference = instance_reference(INSTANCE, "a.json")
+    recipe = Recipe.of(documents()["run"] | {"instance": reference, "version": "1.0"})
+    assert (recipe.policy, recipe.file, recipe.version) == ("oasis", Path("a.json"), "1.0")
+    assert reference["metadata"]["seed"] == 3
+    assert recipe.sha256 == instance_digest(replace(INSTANCE, metadata={}))
+    check_digest(INSTANCE, recipe.sha256)
+    with pytest.raises(OasisError, match=r"^instance\.sha256: the result is of another"):
+        check_digest(replace(INSTANCE, jobs=INSTANCE.jobs[:1]), recipe.sha256)
+
+
+def test_verify_and_plot_name_the_file_and_what_is_wrong(call: Call) -> None:
+    oasis.write(INSTANCE, "i.json")
+    result = Path("r.json")
+    result.write_text(json.dumps(documents()["run"]))
+    assert "2, every constraint (2)-(13) holds" in call("verify i.json r.json")[1]
+    assert json.loads(call("verify i.json r.json --json")[1])["schedules"] == 2
+    result.write_text(json.dumps(documents()["schedules"] | {"total_utility": 1.0}))
+    assert "oasis: r.json: total_utility: states 1.0" in call("verify i.json r.json")[2]
+    result.write_text(json.dumps(documents()["schedules"]))
+    assert "names no instance file; expected --instance too" in call("plot r.json -o p.png")[2]
+    assert call("plot r.json -o p.png --instance i.json")[0] == 0
+    assert Path("p.png").read_bytes().startswith(b"\x89PNG")
+    result.write_text(json.dumps(documents()["compare"] | {"kind": "describe"}))
+    kinds = "run, quote, solve, ratio, compare, replay, whatif"
+    assert f"kind: expected one of {kinds}, got 'describe'\n" in call("plot r.json -o p.png")[2]
+
+
+def test_frames_have_a_row_for_each_job_and_for_each_policy() -> None:
+    assert set(RATIO.offline.to_frame()["job_id"]) == set(RATIO.offline.schedules)
+    compared = compare(INSTANCE, {"fifo": FIFO, "drf": DRF})
+    frame = compared.to_frame()
+    assert list(frame["policy"]) == ["fifo", "drf"]
+    assert frame["total_utility"][0] == compared.policies["fifo"]["total_utility"]

@@ -60,45 +60,34 @@ def test_a_job_alone_has_the_workers_that_fit_until_the_horizon(
     assert alone.utility == (5.0 if completion else 0.0)
 
 
-def test_what_fits_nowhere_never_runs() -> None:
-    description = describe_instance(one_job(replace(JOB, worker={"gpu": 5})))
+def test_who_never_runs_is_told_with_why() -> None:
+    large = one_job(replace(JOB, worker={"gpu": 5}))
+    description = describe_instance(large)
     assert description.alone[0].workers == 0
     assert not description.demand["worker"].any()
-    (first, *_) = description.to_dict()["remarks"]
-    assert first == "1 job can never run: no server holds a worker, or its parameter server"
-
-
-def test_a_cluster_that_does_not_hold_the_minimum_of_workers_never_runs_the_job() -> None:
     wide = replace(JOB, min_workers=4)
     assert run_alone(wide, one_job(wide, gpus=4)).workers == 4
     assert run_alone(wide, one_job(wide, gpus=3)).workers == 0
-    first, *_ = describe_instance(one_job(wide, gpus=3)).to_dict()["remarks"]
-    assert first == "1 job can never run: the cluster does not hold the minimum of workers"
+    for instance, why in (
+        (large, "no server holds a worker, or its parameter server"),
+        (one_job(wide, gpus=3), "the cluster does not hold the minimum of workers"),
+    ):
+        first, *_ = describe_instance(instance).to_dict()["remarks"]
+        assert first == f"1 job can never run: {why}"
 
 
-def test_demand_by_slot() -> None:
+def test_demand_by_slot_and_loads_from_the_scarcest_on() -> None:
     description = describe_instance(one_job(gpus=3, horizon=6))
     assert description.demand["worker"][:, 0].tolist() == [0, 3, 3, 3, 0, 0]
     assert description.demand["ps"][:, 1].tolist() == [0, 4, 4, 4, 0, 0]
-
-
-def test_loads_begin_with_the_scarcest() -> None:
-    description = describe_instance(one_job(gpus=3, horizon=6))
     scarcest = description.loads[0]
     assert (scarcest.resource, scarcest.mean) == ("gpu", pytest.approx(0.5))
     assert (scarcest.peak, scarcest.peak_slot) == (1.0, 1)
-
-
-def test_a_resource_that_is_wanted_but_not_there() -> None:
-    load = OfferedLoad.of("worker", "gpu", 0.0, np.array([0.0, 2.0]))
-    assert load.mean == np.inf
-    assert (load.to_dict()["mean"], load.to_dict()["peak_slot"]) == (None, 1)
-
-
-def test_nothing_wanted() -> None:
-    empty = replace(one_job(), jobs=())
-    description = describe_instance(empty)
-    assert (description.loads, description.can_finish, description.most_utility) == ([], 0, 0)
+    absent = OfferedLoad.of("worker", "gpu", 0.0, np.array([0.0, 2.0]))
+    assert absent.mean == np.inf
+    assert (absent.to_dict()["mean"], absent.to_dict()["peak_slot"]) == (None, 1)
+    empty = describe_instance(replace(one_job(), jobs=()))
+    assert (empty.loads, empty.can_finish, empty.most_utility) == ([], 0, 0)
 
 
 @given(instances(), st.data())

@@ -1,15 +1,21 @@
-"""The registry of policies: every policy is made from its options, and says which it has."""
+"""Policies by name: the registry and its options, those of other modules, live ones, own prices."""
 
 from __future__ import annotations
 
 import inspect
-import re
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-import baselines
 import oasis
+from experiments.evaluation.comparison import PLAIN, replay_each
+from experiments.evaluation.live import planning_policy, quote_recourse
 from experiments.evaluation.options import GenerateOptions, options_of
 from experiments.evaluation.policies import (
     OASIS,
@@ -17,8 +23,15 @@ from experiments.evaluation.policies import (
     OasisOptions,
     entry_of,
     having,
+    import_policy,
+    is_import_name,
     make_policy,
 )
+from experiments.sweep.cells import sweep_config
+from oasis.simulator import PlainJob, rigid_workload
+from oasis.simulator.workload import Held
+from tests.unit.experiments.conftest import Call
+from tests.unit.experiments.test_refused import REFUSED
 from tests.unit.experiments.unusual import UNUSUAL
 
 INSTANCE = oasis.generate("testbed", jobs=3, seed=1)
@@ -27,22 +40,12 @@ INSTANCE = oasis.generate("testbed", jobs=3, seed=1)
 def test_every_policy_has_options_that_differ_from_its_defaults_in_the_tests() -> None:
     assert set(UNUSUAL) == set(POLICIES)
     for name, options in UNUSUAL.items():
-        # Prices of one's own exclude the other options of prices (test_own_prices_command).
+        # Prices of one's own exclude the other options of prices (as one of the tests below has).
         apart = {"prices", "trust"} if name == OASIS else set()
         assert set(options) == set(POLICIES[name].options) - apart, name
         for option, value in options.items():
             assert value != POLICIES[name].options[option].default
             assert POLICIES[name].options[option].help, (name, option)
-
-
-@pytest.mark.parametrize("name", POLICIES)
-@pytest.mark.parametrize("unusual", [False, True])
-def test_parameters_of_a_policy_are_all_its_options(name: str, unusual: bool) -> None:
-    given: dict[str, Any] = UNUSUAL[name] if unusual else {}
-    policy = make_policy(name, INSTANCE, **given)
-    assert dict(policy.parameters) == POLICIES[name].resolve(given)
-    again = make_policy(name, INSTANCE, **policy.parameters)
-    assert again.parameters == policy.parameters
 
 
 @pytest.mark.parametrize(
@@ -55,59 +58,6 @@ def test_options_are_those_of_the_library(options: type, function: Any) -> None:
     assert own == {p.name: p.default for p in parameters if p.name != "instance"}
 
 
-def test_a_new_policy_gets_its_options_for_free(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Fair(baselines.FIFO):
-        """A user's own policy.
-
-        Parameters
-        ----------
-        patience : float
-            How long jobs wait.
-        """
-
-        name = "fair"
-
-        def __init__(self, seed: int = 0, patience: float = 1.0) -> None:
-            super().__init__(seed)
-            self.patience = patience
-
-    from experiments.evaluation import policies
-
-    monkeypatch.setitem(baselines.POLICIES, "fair", Fair)
-    entry = policies._baseline("fair", Fair)
-    assert entry.options["patience"].help == "How long jobs wait"
-    made = entry.make(None, {"patience": 3})
-    assert isinstance(made, Fair)
-    assert made.patience == 3.0
-
-
-@pytest.mark.parametrize(
-    ("name", "options", "message"),
-    [
-        (
-            "lifo",
-            {},
-            f"expected one of {', '.join(POLICIES)}, got 'lifo'",
-        ),
-        ("rrh", {"line": "fit"}, "rrh.line: no such option; rrh has seed, threshold"),
-        ("drf", {"seed": 1}, "drf.seed: no such option; drf has by, placement"),
-        ("fifo", {"seed": 1.5}, "fifo.seed: expected an integer, got 1.5"),
-        ("fifo", {"seed": -1}, "fifo.seed: expected an integer >= 0, got -1"),
-        ("las", {"line": "x"}, "las.line: expected strict or fit, got 'x'"),
-        ("dorm", {"theta_1": 2.0}, "dorm: expected theta_1 and theta_2 in 0..1, got 2.0, 0.1"),
-        (OASIS, {"scale": 0}, "oasis.scale: expected a finite number > 0, got 0"),
-        (OASIS, {"granularity": "x"}, "oasis.granularity: expected worker-slot or chunk, got 'x'"),
-        (OASIS, {"min_utility_fraction": 1}, "oasis.min_utility_fraction: expected 0 <= fraction"),
-    ],
-)
-def test_wrong_options_are_refused_by_name(
-    name: str, options: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(ValueError, match=f"^{re.escape(message)}") as caught:
-        make_policy(name, INSTANCE, **options)
-    assert "--" not in str(caught.value), "flags are no matter of Python callers"
-
-
 def test_policies_that_draw_are_those_with_a_seed() -> None:
     found = having("seed")
     assert found[:5] == ["recourse", "fifo", "rrh", "srtf", "las"]
@@ -117,3 +67,156 @@ def test_policies_that_draw_are_those_with_a_seed() -> None:
     assert list(entry_of("drf").options) == ["by", "placement"]
     with pytest.raises(ValueError, match=r"^expected one of fifo, got 'oasis'$"):
         entry_of(OASIS, ("fifo",))
+
+
+ROOT = Path(__file__).parents[3]
+SOURCE = '''
+from baselines import FIFO
+
+class Mine(FIFO):
+    """Like FIFO, under another name."""
+
+    name = "mine"
+
+NUMBER = 3
+'''
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A module in the working directory, which Python does not look at by itself."""
+    name = "policies_of_a_user"
+    (tmp_path / f"{name}.py").write_text(SOURCE, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry])
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    yield name
+    sys.modules.pop(name, None)
+
+
+def test_a_policy_of_another_module_has_an_entry_like_the_others(
+    module: str, tmp_path: Path
+) -> None:
+    """The working directory is looked at last, and forgotten."""
+    before, name = list(sys.path), f"{module}:Mine"
+    assert (is_import_name(name), is_import_name("fifo")) == (True, False)
+    assert import_policy(name).__name__ == "Mine"
+    assert sys.path == before
+    (tmp_path / "baselines").mkdir()
+    assert import_policy("baselines.queues:FIFO").__module__ == "baselines.queues"
+    entry = entry_of(name)
+    assert entry.summary == "Like FIFO, under another name."
+    assert list(entry.options) == ["seed", "line", "placement"]
+    assert having("seed", [name]) == [name]
+    run = oasis.simulate(INSTANCE, make_policy(name, seed=3))
+    assert run.policy == "mine"
+    assert run.total_utility == oasis.simulate(INSTANCE, make_policy("fifo", seed=3)).total_utility
+    policies = [{"name": name, "seed": [1, 2]}]
+    assert sweep_config({"instances": [{"preset": "testbed"}], "policies": policies}).policies == [
+        (name, {"seed": seed, "line": "strict", "placement": None}) for seed in (1, 2)
+    ]
+
+
+def test_a_package_of_others_adds_a_policy_by_an_entry_point(tmp_path: Path) -> None:
+    (tmp_path / "theirs.py").write_text(SOURCE, encoding="utf-8")
+    about = tmp_path / "theirs-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
+    said = "[oasis.policies]\nLeast-Work = theirs:Mine\nfifo = theirs:Mine\n"
+    (about / "entry_points.txt").write_text(said, encoding="utf-8")
+
+    def command(*words: str) -> subprocess.CompletedProcess[str]:
+        path = os.pathsep.join([str(tmp_path), str(ROOT)])
+        return subprocess.run(
+            [sys.executable, "-m", "oasis", *words],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": path},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    example = "docs/examples/congested.json"
+    done = command("compare", example, "--policies", "least-work,fifo", "--json")
+    assert done.stderr == ""
+    rows = json.loads(done.stdout)["policies"]
+    assert list(rows) == ["Least-Work", "fifo"]  # ours keeps its name
+    assert rows["Least-Work"]["total_utility"] == rows["fifo"]["total_utility"]
+    assert rows["Least-Work"]["policy_files"][0]["of"] == "module theirs"
+    assert "policy_files" not in rows["fifo"]
+    assert "Least-Work" in command("policies").stdout
+    unknown = command("compare", example, "--policies", "least-wrk")
+    assert "did you mean 'Least-Work'?" in unknown.stderr
+
+
+def test_a_run_at_own_prices_is_recorded_and_made_again(call: Call, example: Path) -> None:
+    prices = REFUSED["files"]["prices.py"]
+    Path("prices.py").write_text(prices)
+    assert call("run i.json --prices prices.py:Flat -o r.json")[0] == 0
+    document = json.loads(Path("r.json").read_text())
+    assert document["parameters"]["prices"] == "prices.py:Flat"
+    assert document["policy_files"][0]["file"] == "prices.py"
+    assert call("run --from r.json")[0] == 0
+    assert call("verify i.json r.json")[0] == 0
+    Path("prices.py").write_text(prices.replace("0.05", "0.06"))
+    code, _, err = call("run --from r.json")
+    assert code == 2
+    assert "prices.py (module prices) has changed" in err
+
+
+def test_payments_are_the_costs_of_admission(call: Call, example: Path) -> None:
+    printed = call("run i.json --payments")[1].splitlines()
+    instance = oasis.read(example)
+    result = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
+    assert set(result.payments) == set(result.schedules)
+    assert 0 < result.revenue < result.total_utility
+    (total,) = [line.split() for line in printed if line.startswith("total  ")]
+    assert total[1:3] == [f"{result.total_utility:.6g}", f"{result.revenue:.6g}"]
+
+
+BUSY = oasis.generate("testbed", jobs=6, seed=23)
+LATE = replace(BUSY.jobs[0], id="late", arrival=4)
+
+
+def live(**options: object) -> oasis.LiveScheduler:
+    policy = planning_policy("recourse", options, BUSY.horizon, keep_admitted=False)
+    return oasis.LiveScheduler(policy, BUSY.cluster)
+
+
+def test_a_quote_is_what_would_happen() -> None:
+    quote = quote_recourse(BUSY, LATE, {})
+    scheduler = live()
+    for job in BUSY.jobs_by_arrival():
+        if job.arrival <= LATE.arrival:
+            scheduler.advance(job.arrival)
+            scheduler.submit(job)
+    scheduler.advance(LATE.arrival)
+    decision = scheduler.submit(LATE)
+    assert (quote.decision, quote.change) == (decision, scheduler.last_change)
+    with pytest.raises(oasis.OasisError):
+        quote_recourse(BUSY, BUSY.jobs_by_arrival()[0], {})
+
+
+def test_options_reach_the_live_scheduler() -> None:
+    scheduler = live(commitment="arrival", rounds=3)
+    scheduler.advance(4)
+    decision = scheduler.submit(LATE)
+    assert decision.completion is not None
+    assert scheduler.promised("late") >= decision.completion
+    with pytest.raises(oasis.InputError, match=r"^recourse.colour: no such option"):
+        live(colour="red")
+
+
+@pytest.mark.parametrize("held", [(), ((-9.0, 15.0, 1), (3.0, 40.0, 1))])
+def test_every_policy_but_those_that_need_an_instance_replays_with_its_options(held: Held) -> None:
+    options = {name: {} for name in PLAIN} | {"las": {"line": "fit"}}
+    settled: list[None] = []
+    jobs = [PlainJob(f"j{k}", k, 30.0 - k, 1 + k % 2) for k in range(6)]
+    workload = replace(rigid_workload(jobs, 1, 2), held=held)
+    found = replay_each(workload, options, on_settled=lambda: settled.append(None)).policies
+    assert list(found) == list(PLAIN)
+    assert len(settled) == sum(row["finished"] for row in found.values()) == 6 * len(found)
+    assert found["las"]["parameters"] == POLICIES["las"].resolve({"line": "fit"})
+    assert found["fifo"]["makespan"] >= 30.0
+    with pytest.raises(ValueError, match=r"^expected one of fifo, drf, .*, got 'oasis'$"):
+        replay_each(workload, {"oasis": {}})

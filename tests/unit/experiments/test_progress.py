@@ -1,7 +1,8 @@
-"""Progress of a solve while it runs: on a terminal, and in a log."""
+"""Progress of a solve or a sweep on a terminal and in a log, and its answer to Ctrl-C."""
 
 from __future__ import annotations
 
+import asyncio
 import io
 import math
 import os
@@ -9,15 +10,26 @@ import re
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
 
 from experiments.cli import progress
+from experiments.cli import progress as shown
+from experiments.cli.commands.sweep import counted, saying_what_is_kept, sweep_progress
+from experiments.cli.exit_codes import InterruptedWorkError
 from experiments.cli.progress import counter, describe, solver_progress
+from experiments.sweep.executors import Dask, Here
+from experiments.sweep.run import SweepProgress, run_sweep
+from experiments.sweep.store import ResultStore
+from oasis.model.errors import OasisError
 from oasis.solvers import SolveProgress
+from tests.sweeping import small
+from tests.unit.experiments.conftest import Call
 
 ROOT = Path(__file__).parents[3]
 
@@ -97,14 +109,13 @@ def test_reader_of_standard_error_that_has_gone_is_no_error(
             threading.Event().wait(0.1)
 
 
-def on_a_terminal(script: str) -> tuple[subprocess.CompletedProcess[str], str]:
-    """Run a script whose standard error is a terminal; the process, and what was shown there."""
-    import pty
-
+def on_a_terminal(script: str) -> tuple[int, str, str]:
+    """Run a script whose standard error is a terminal; its code, output, and what was shown."""
+    pty = pytest.importorskip("pty", reason="POSIX terminals")
     ours, theirs = pty.openpty()
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm", "COLUMNS": "80"}
     done = subprocess.run(
-        [sys.executable, "-c", script],
+        [sys.executable, "-c", BEGIN + script],
         stderr=theirs,
         stdout=subprocess.PIPE,
         env=environment,
@@ -113,30 +124,37 @@ def on_a_terminal(script: str) -> tuple[subprocess.CompletedProcess[str], str]:
     )
     os.close(theirs)
     shown = b""
-    try:
+    with suppress(OSError):  # how Linux says that the other end is closed
         while chunk := os.read(ours, 65536):
             shown += chunk
-    except OSError:
-        pass  # how Linux says that the other end is closed
     os.close(ours)
-    return done, shown.decode()
+    return done.returncode, done.stdout, shown.decode()
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="POSIX terminals")
+# Of each script: what is known of a solve, by the names that they use.
+BEGIN = """
+import logging, os, signal, time
+from experiments.cli import progress
+from experiments.cli.console import logging_to_stderr
+from experiments.cli.interrupt import CtrlC
+from oasis.solvers import SolveProgress
+progress.PATIENCE_SECONDS = 0.1
+def state(k):
+    return SolveProgress(0.0, 400.0 + k, 410.0, 0.025, "compact MILP")
+"""
+
+
+LIVING = """
+with progress.solver_progress(lambda: None) as show:
+    show(state(0))
+    time.sleep(1.2)
+print("the result")
+"""
+
+
 def test_on_a_terminal_one_line_lives_and_is_gone_at_the_end() -> None:
-    script = (
-        "import time\n"
-        "from experiments.cli import progress\n"
-        "from oasis.solvers import SolveProgress\n"
-        "progress.PATIENCE_SECONDS = 0.2\n"
-        "with progress.solver_progress(lambda: None) as show:\n"
-        "    show(SolveProgress(0.0, 400.0, 410.0, 0.025, 'compact MILP'))\n"
-        "    time.sleep(1.2)\n"
-        "print('the result')\n"
-    )
-    done, text = on_a_terminal(script)
-    assert done.returncode == 0
-    assert done.stdout == "the result\n"
+    code, out, text = on_a_terminal(LIVING)
+    assert (code, out) == (0, "the result\n")
     assert "compact MILP: incumbent 400, bound 410, gap 2.5%" in text
     elapsed = {part.split(" s ")[0].split()[-1] for part in text.split("compact MILP")[:-1]}
     assert len(elapsed) > 1  # the clock runs on without news
@@ -144,15 +162,9 @@ def test_on_a_terminal_one_line_lives_and_is_gone_at_the_end() -> None:
     assert "\x1b[?25h" in text  # and the cursor is back
 
 
-# Ctrl-C once, or twice, while the live line is shown.
 STOPPED = """
-import os, signal, time
-from experiments.cli import progress
-from experiments.cli.interrupt import CtrlC
-from oasis.solvers import SolveProgress
-progress.PATIENCE_SECONDS = 0.1
 with CtrlC() as ctrl_c, progress.solver_progress(ctrl_c.check) as show:
-    show(SolveProgress(0.0, 400.0, 410.0, 0.025, "compact MILP"))
+    show(state(0))
     for _ in range({times}):
         time.sleep(0.8)
         os.kill(os.getpid(), signal.SIGINT)
@@ -160,21 +172,16 @@ print("the result")
 """
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="POSIX terminals")
 def test_on_a_terminal_what_ctrl_c_says_has_a_line_of_its_own() -> None:
-    done, text = on_a_terminal(STOPPED.format(times=1))
-    assert (done.returncode, done.stdout) == (0, "the result\n")
+    code, out, text = on_a_terminal(STOPPED.format(times=1))
+    assert (code, out) == (0, "the result\n")
     before, notice, _ = text.partition("oasis: stopping with what is known so far")
     assert notice
     assert "gap 2.5%" in before
     assert before.endswith("\r\x1b[2K")
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="POSIX terminals")
-def test_on_a_terminal_a_second_ctrl_c_leaves_an_empty_line_and_the_cursor() -> None:
-    done, text = on_a_terminal(STOPPED.format(times=2))
-    assert (done.returncode, done.stdout) == (130, "")
-    assert text.endswith("\r\x1b[2K\x1b[?25h")
+    code, out, text = on_a_terminal(STOPPED.format(times=2))
+    assert (code, out) == (130, "")
+    assert text.endswith("\r\x1b[2K\x1b[?25h"), "an empty line and the cursor"
 
 
 def screen_of(shown: str) -> list[str]:
@@ -198,29 +205,132 @@ def screen_of(shown: str) -> list[str]:
 
 
 VERBOSE = """
-import logging, time
-from experiments.cli import progress
-from experiments.cli.console import logging_to_stderr
-from oasis.solvers import SolveProgress
-progress.PATIENCE_SECONDS = 0.1
 log = logging.getLogger("offline.solve")
 with logging_to_stderr(), progress.solver_progress(lambda: None) as show:
     for k in range(5):
-        show(SolveProgress(0.0, 400.0 + k, 410.0, 0.025, "compact MILP"))
+        show(state(k))
         time.sleep(0.5)
         log.info("schedule %d is the best by now", k)
         log.info("and a line that is longer than the terminal is wide, %s", "x" * 70)
-print("the result")
 """
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="POSIX terminals")
 def test_on_a_terminal_what_is_logged_stays_above_the_live_line() -> None:
-    done, text = on_a_terminal(VERBOSE)
-    assert (done.returncode, done.stdout) == (0, "the result\n")
+    code, _, text = on_a_terminal(VERBOSE)
+    assert code == 0
     assert text.count("compact MILP: incumbent") > 5
     said = [line[11:] for line in screen_of(text) if line]
     long = f"offline.solve: and a line that is longer than the terminal is wide, {'x' * 70}"
     assert said == [
         line for k in range(5) for line in (f"offline.solve: schedule {k} is the best by now", long)
     ]
+
+
+def test_off_a_terminal_lines_come_late_and_seldom(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = 0.0
+    monkeypatch.setattr(shown, "monotonic", lambda: now)
+    with sweep_progress() as show:
+        for done in range(41):  # a cell a second
+            show(SweepProgress(total=40, done=done))
+            now += 1.0
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split("s  ")[1] for line in lines] == [
+        f"{done} of 40 cells" for done in (10, 20, 30)
+    ]
+
+
+def test_an_address_that_is_none_is_told_in_a_notebook_too() -> None:
+    def connect() -> None:
+        expected = r"^scheduler: expected a Dask scheduler at foo://x:1: unknown address scheme"
+        with pytest.raises(OasisError, match=expected):
+            list(Dask("foo://x:1", 1.0).run([]))
+
+    async def cell() -> None:
+        connect()
+
+    connect()
+    asyncio.run(cell())
+
+
+def test_an_interrupted_sweep_counts_the_record_that_it_had_just_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C may come when a record is written and nobody has been told of it yet."""
+
+    save = ResultStore.save
+    saved: list[Any] = []
+    told: list[SweepProgress] = []
+
+    def save_then_stop(store: ResultStore, *given: Any) -> None:
+        save(store, *given)
+        saved.append(given)
+        if len(saved) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(ResultStore, "save", save_then_stop)
+    with pytest.raises(KeyboardInterrupt):
+        run_sweep(small(), tmp_path / "small.parquet", executor=Here(), on_progress=told.append)
+    assert len(list(ResultStore.beside(tmp_path / "small.parquet").directory.glob("*.json"))) == 3
+    assert told[-1].done == 3
+
+
+SILENCED = """
+import logging
+from experiments.cli.commands.sweep import Workers, engine_of
+engine_of(Workers(engine="dask", scheduler="tcp://h:1"))
+import distributed
+print(logging.getLogger("distributed.client").isEnabledFor(logging.CRITICAL))
+"""
+
+
+def test_importing_dask_does_not_make_it_talk_again() -> None:
+    """What its client logs of a scheduler that dies would stand beside the one line."""
+    command = [sys.executable, "-c", SILENCED]
+    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert found.stdout == "False\n"
+
+
+STARTED = """
+import signal
+import joblib
+from experiments.sweep.executors import ENDINGS, _signals_held
+def held():
+    return set(ENDINGS) <= signal.pthread_sigmask(signal.SIG_BLOCK, [])
+if __name__ == "__main__":
+    with _signals_held():
+        found = joblib.Parallel(n_jobs=2, return_as="generator")([joblib.delayed(held)()] * 2)
+    print(list(found), held())
+"""
+
+
+def test_ctrl_c_never_reaches_processes_that_start(tmp_path: Path) -> None:
+    """They would print a traceback of their imports beside the one line of the command."""
+    script = tmp_path / "started.py"
+    script.write_text(STARTED)
+    found = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+    assert found.stdout == "[True, True] False\n"
+
+
+@pytest.mark.parametrize("line", ["sweep grid.toml", "figure fig3"])
+def test_ctrl_c_while_a_sweep_starts_says_once_what_is_kept(
+    line: str, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    for name in ("experiments.sweep.read_config", "experiments.figures.figure.run_sweep"):
+        monkeypatch.setattr(name, stop)
+    kept = "what was recorded before is kept, the same command goes on from there"
+    assert call(line) == (130, "", f"oasis: interrupted; {kept}\n")
+
+
+def test_an_interruption_counts_shared_solves_as_the_bar_does() -> None:
+    reached = SweepProgress(total=12, done=1, failed=1, shared_total=4, shared_done=3)
+    assert counted(reached) == "3 of 4 shared solves, 1 of 12 cells, 1 failed"
+    said = "interrupted; 3 of 4 shared solves, 1 of 12 cells are recorded, the same command"
+    kept = saying_what_is_kept()
+    kept.__enter__().append(reached)
+    with pytest.raises(InterruptedWorkError, match=f"^{said}"):
+        kept.__exit__(KeyboardInterrupt, KeyboardInterrupt(), None)

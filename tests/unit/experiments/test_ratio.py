@@ -1,4 +1,4 @@
-"""The competitive ratio: what it says of unfinished runs, job by job, and that it checks theory."""
+"""The competitive ratio, of unfinished runs and of any policy; certified shares; the worst case."""
 
 from __future__ import annotations
 
@@ -10,20 +10,51 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given
 
 import oasis
-from baselines import FIFO
+from baselines import DRF, FIFO
 from experiments import competitive_ratio
 from experiments.cli.commands.ratio import print_jobs
 from experiments.cli.exit_codes import LIMIT
 from experiments.cli.main import main
 from experiments.evaluation import competitive_ratio as ratio
-from experiments.evaluation.comparison import TAKEN_BY, compare_jobs, to_dict, totals
+from experiments.evaluation.comparison import (
+    TAKEN_BY,
+    Comparison,
+    compare,
+    compare_jobs,
+    to_dict,
+    totals,
+    with_best_known,
+    with_optimum,
+)
+from experiments.evaluation.elastic_jobs import compare_elastic
+from experiments.evaluation.policies import RIVALS, make_policy
+from experiments.evaluation.tables import comparison_table, optimum_facts
+from experiments.plotting import comparison_page
 from experiments.report import section_of
-from oasis import Cluster, Constant, Instance, Job, Server
+from oasis import (
+    SRTF,
+    BasePolicy,
+    Cluster,
+    Constant,
+    Instance,
+    Job,
+    Recourse,
+    Server,
+    Space,
+    worst_case,
+)
 from oasis.scheduling import Plan, View
+from oasis.simulator import elastic_from_dict
+from oasis.simulator.result import Run
 from oasis.solvers import Status
+from offline import WarmStart, solve
 from offline.state import SolveState
+from tests.builders import elastic_data
+from tests.strategies import fewer, small_instances
+from tests.unit.experiments.conftest import Call
 
 INSTANCE = oasis.read("docs/examples/congested.json")
 
@@ -48,20 +79,20 @@ def test_every_job_is_compared_once_with_what_both_make_of_it(
         assert (row.offline is not None) == (row.job_id in result.offline.schedules)
     kinds = {row.taken_by for row in rows}
     assert kinds == set(TAKEN_BY)  # the shipped example has all four
-    assert [row for row in rows if row.taken_by == "offline" and row.online is not None] == []
-
-
-def test_totals_of_the_jobs_add_up_to_the_two_objectives(result: ratio.CompetitiveRatio) -> None:
-    sums = totals(compare_jobs(INSTANCE, result))
+    sums = totals(rows)
     assert sum(group["jobs"] for group in sums.values()) == len(INSTANCE.jobs)
-    online = math.fsum(group["online_utility"] for group in sums.values())
-    offline = math.fsum(group["offline_utility"] for group in sums.values())
-    assert online == pytest.approx(result.online_utility)
-    assert offline == pytest.approx(result.offline_objective)
+    for key, whole in (
+        ("online_utility", result.online_utility),
+        ("offline_utility", result.offline_objective),
+    ):
+        assert math.fsum(group[key] for group in sums.values()) == pytest.approx(whole)
     assert sums["online"]["offline_utility"] == sums["offline"]["online_utility"] == 0
+    document = to_dict(rows)
+    assert json.loads(json.dumps(document, allow_nan=False)) == document
+    assert {entry["taken_by"] for entry in document["jobs"]} == set(document["totals"])
 
 
-def test_job_table_shows_every_job_that_is_taken_and_says_when_nothing_is_proven(
+def test_job_table_names_who_takes_what_and_says_when_nothing_is_proven(
     result: ratio.CompetitiveRatio, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rows = compare_jobs(INSTANCE, result)
@@ -72,17 +103,6 @@ def test_job_table_shows_every_job_that_is_taken_and_says_when_nothing_is_proven
         assert len(lines) == (row.taken_by != "neither")
     assert "the optimum takes and OASiS does not: " in proven
     assert "not proven" not in proven
-    print_jobs(rows, "srtf", is_proven=False)
-    open_ = capsys.readouterr().out
-    assert "the best schedule found takes and srtf does not" in open_
-    assert "OASiS" not in open_
-    assert "not proven optimal" in open_
-
-
-def test_per_job_document_is_plain_data(result: ratio.CompetitiveRatio) -> None:
-    document = to_dict(compare_jobs(INSTANCE, result))
-    assert json.loads(json.dumps(document, allow_nan=False)) == document
-    assert {entry["taken_by"] for entry in document["jobs"]} == set(document["totals"])
 
 
 def test_each_incumbent_is_verified_once_and_the_result_at_the_end(
@@ -181,3 +201,212 @@ def test_optimum_above_the_corrected_theorem_4_stops_the_run(
     monkeypatch.setattr(ratio, "certify", wrong)
     with pytest.raises(oasis.VerificationError, match="corrected Theorem 4"):
         competitive_ratio(pair)
+
+
+TESTBED = oasis.generate("testbed", jobs=4, worker_servers=3, seed=1)
+OPTIMUM = solve(TESTBED, "milp")
+
+
+@pytest.mark.parametrize("name", RIVALS)
+def test_every_rival_has_a_ratio_to_the_proven_optimum(name: str) -> None:
+    result = competitive_ratio(TESTBED, method="milp", policy=make_policy(name, TESTBED))
+    assert result.proven
+    assert result.run.policy == name
+    assert (result.certificate is None) == (name != "oasis"), "only prices have one"
+    assert result.offline_objective == pytest.approx(OPTIMUM.objective)
+    if result.online_utility > 0:
+        assert result.ratio == pytest.approx(OPTIMUM.objective / result.online_utility)
+        assert result.ratio >= 1 - 1e-9
+    else:
+        assert result.ratio is None
+
+
+def test_the_interval_of_an_unproven_ratio_contains_what_the_policy_earned_itself() -> None:
+    """Without time to solve, the policy's own schedules are the best known."""
+    busy = oasis.generate("testbed", jobs=8, worker_servers=5, seed=0)
+    result = competitive_ratio(
+        busy, method="benders", work_limit=0.0, policy=make_policy("recourse", busy)
+    )
+    assert not result.proven
+    assert result.lower == pytest.approx(1.0)
+    assert result.upper is not None
+    assert result.upper > 1.0
+
+
+def test_a_solve_that_ended_before_it_knew_any_schedules_leaves_a_ratio_of_one_at_least() -> None:
+    result = competitive_ratio(TESTBED, method="milp")
+    unknown = replace(result.offline, status=Status.INTERRUPTED, objective=0.0, schedules={})
+    ended = replace(result, offline=unknown)
+    assert ended.lower == 1.0
+    assert ended.upper == pytest.approx(result.upper)
+
+
+def test_one_solve_serves_several_policies(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ("fifo", "srtf", "recourse")
+    each = {name: competitive_ratio(TESTBED, make_policy(name, TESTBED)) for name in names}
+    monkeypatch.delattr("experiments.evaluation.competitive_ratio.solve")
+    for name, alone in each.items():
+        policy = make_policy(name, TESTBED)
+        together = competitive_ratio(TESTBED, policy, offline=each["srtf"].offline)
+        assert together.proven
+        assert together.ratio == pytest.approx(alone.ratio, rel=1e-6)
+
+
+def test_a_known_optimum_must_be_of_the_instance_and_leaves_nothing_to_limit() -> None:
+    known = competitive_ratio(TESTBED, method="milp").offline
+    with pytest.raises(oasis.InputError, match="offline: expected no limits beside it"):
+        competitive_ratio(TESTBED, offline=known, time_limit=5)
+    with pytest.raises(oasis.VerificationError):
+        competitive_ratio(oasis.generate("testbed", jobs=1, seed=1), offline=known)
+    low = replace(known, objective=0.0, schedules={}, upper_bound=1.0)
+    with pytest.raises(oasis.SolverError, match="more than the offline upper bound 1"):
+        competitive_ratio(TESTBED, make_policy("fifo"), offline=low)
+
+
+def small_one(seed: int, jobs: int = 4) -> oasis.Instance:
+    return oasis.generate(
+        "testbed", jobs=jobs, worker_servers=3, ps_servers=1, horizon=6, seed=seed
+    )
+
+
+def compared(instance: oasis.Instance) -> tuple[Comparison, Run]:
+    runs: list[Run] = []
+    found = compare(instance, {"fifo": FIFO, "drf": DRF}, on_run=runs.append)
+    return found, max(runs, key=lambda run: run.total_utility)
+
+
+@fewer(5)
+@given(small_instances())
+def test_the_true_share_lies_between_the_two_ends(instance: oasis.Instance) -> None:
+    found, best = compared(instance)
+    truth = solve(instance, method="bruteforce").objective
+    start = WarmStart(best.schedules, value=best.total_utility)
+    proven = with_optimum(found, solve(instance, warm_start=start))
+    # So little work that the two ends are apart, where there is anything to search.
+    early = with_optimum(found, solve(instance, "milp", warm_start=start, gap=float("inf")))
+    for name, row in found.policies.items():
+        if truth == 0:
+            assert proven.policies[name]["certified_share_lower"] is None
+            continue
+        share = row["total_utility"] / truth
+        exact, rough = proven.policies[name], early.policies[name]
+        assert exact["certified_share_lower"] == pytest.approx(share, abs=1e-6)
+        assert exact["certified_share_upper"] == exact["certified_share_lower"]
+        assert rough["certified_share_lower"] <= share + 1e-6
+        assert rough["certified_share_upper"] is None or (
+            share - 1e-6 <= rough["certified_share_upper"] <= 1 + 1e-9
+        )
+
+
+def test_a_mean_over_seeds_is_a_share_too() -> None:
+    instance = small_one(3)
+    found = compare(instance, {"fifo": lambda seed: FIFO(seed=seed or 0)}, {"fifo": [0, 1]})
+    optimum = solve(instance)
+    row = with_optimum(found, optimum).policies["fifo"]
+    assert row["certified_share_lower"] == pytest.approx(row["total_utility"] / optimum.objective)
+
+
+def test_on_elastic_jobs_the_bound_and_the_best_policy_enclose_the_optimum() -> None:
+    worth = {"kind": "sigmoid", "priority": 40.0, "decay": 0.0008, "target": 4000.0}
+    document = elastic_data(6)
+    jobs = [{**job, "utility": worth} for job in document["jobs"]]
+    made = elastic_from_dict({**document, "jobs": jobs})
+    found = with_best_known(compare_elastic(made, {"fifo": {}, "dragon": {}}))
+    best = max(row["total_utility"] for row in found.policies.values())
+    for row in found.policies.values():
+        assert row["certified_share_lower"] == row["of_bound"]
+        assert row["certified_share_upper"] == pytest.approx(row["total_utility"] / best)
+        assert 0 < row["certified_share_lower"] <= row["certified_share_upper"] <= 1
+    columns, rows = comparison_table(found)
+    assert [name for name, _ in columns][:3] == ["policy", "utility", "of optimum"]
+    assert all(len(row) == len(columns) for row in rows)
+
+
+def test_document_table_and_picture_say_what_is_proven(call: Call) -> None:
+    oasis.write(small_one(1), "i.json")
+    line = "compare i.json --policies oasis,fifo --ratio"
+    code, said, _ = call(line)
+    assert (code, "(proven)" in said) == (0, True)
+    code, said, _ = call(f"{line} --gap inf --method milp --json")
+    document = json.loads(said)
+    assert (code, document["optimum"]["proven"]) == (3, False)
+    found = Comparison.from_dict(document)
+    assert found.to_dict() == document
+    (_, text), (_, proof) = optimum_facts(found)
+    assert proof.startswith("the best schedule found was checked; the upper bound ")
+    assert "not proven: gap limit" in text
+    assert document["command"].endswith(" --policies oasis,fifo --ratio --gap inf --method milp")
+    first = comparison_page(found).axes[0]
+    assert "optimum in here" in first.get_legend_handles_labels()[1]
+
+
+TINY = Space(jobs=2, slots=1, gpus=1, workers=1, work=1, values=(1, 7))
+SPACE = Space(jobs=3, slots=3, gpus=2, workers=2, work=3)
+make_oasis = oasis.OASiS.from_instance
+
+
+class Idle(BasePolicy):
+    def decide(self, view: View) -> Plan:
+        return Plan()
+
+
+def test_it_finds_the_counterexamples_of_the_errata() -> None:
+    worst = worst_case(make_oasis, TINY, evaluations=20)
+    assert worst.ratio == 7.0
+    assert worst.ratio > (worst.result.bound_2alpha or math.inf)
+    space = Space(jobs=2, slots=1, gpus=1000, workers=510, work=510, values=(1, 1e6))
+    assert worst_case(make_oasis, space, evaluations=5).ratio == pytest.approx(1e6)
+
+
+def test_it_finds_the_chain_on_which_recourse_gives_up_job_after_job() -> None:
+    space = Space(jobs=3, slots=4, gpus=1, workers=1, work=2, values=(10, 14))
+    worst = worst_case(lambda _: Recourse(), space, evaluations=10)
+    assert worst.ratio > 1.8  # 22 / 12 by hand, in steps of a tenth
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_ratio_is_that_of_the_instance(seed: int) -> None:
+    worst = worst_case(lambda _: SRTF(), SPACE, evaluations=25, seed=seed)
+    earned = oasis.verify(worst.instance, oasis.simulate(worst.instance, SRTF()))
+    optimum = solve(worst.instance, method="bruteforce").objective
+    assert worst.result.proven
+    assert worst.ratio == (pytest.approx(optimum / earned) if earned else math.inf)
+    assert len(worst.instance.jobs) == SPACE.jobs
+    assert all(1 <= job.work(3600.0) <= SPACE.work for job in worst.instance.jobs)
+
+
+def test_a_seed_gives_the_same_instance_again_and_more_instances_are_no_better() -> None:
+    found = [worst_case(make_oasis, SPACE, evaluations=n, seed=3) for n in (15, 15, 40)]
+    assert found[0].instance == found[1].instance
+    assert found[0].ratio <= found[2].ratio
+    assert found[0].ratio <= (found[0].result.corrected_ratio_bound or math.inf)
+
+
+def test_how_a_search_ends() -> None:
+    nothing = worst_case(lambda _: Idle(), SPACE, evaluations=50)  # which earns nothing
+    assert (nothing.ratio, nothing.is_complete) == (math.inf, True)
+    assert nothing.evaluations < 50
+    assert "earned nothing" in repr(nothing)
+    small = Space(jobs=1, slots=1, gpus=1, workers=1, work=1, values=(2, 2))
+    whole = worst_case(make_oasis, small, evaluations=100)
+    assert (whole.ratio, whole.is_complete) == (1.0, True)
+    late = worst_case(lambda _: FIFO(), SPACE, evaluations=10**6, time_limit=1e-9)
+    assert (late.evaluations, late.is_complete) == (3, False), "what is known to hurt"
+
+    def interrupt(count: int, _: float) -> None:
+        if count == 3:
+            raise KeyboardInterrupt
+
+    part = worst_case(make_oasis, SPACE, evaluations=50, on_progress=interrupt)
+    assert (part.evaluations, part.is_complete) == (3, False)
+
+
+def test_the_command_writes_an_instance_that_others_read(call: Call) -> None:
+    size = "--jobs 2 --slots 2 --gpus 1 --workers 1 --work 2"
+    code, printed, _ = call(f"worst {size} --evaluations 20 -o worst.json")
+    assert code == 0
+    assert "largest ratio found" in printed
+    assert "Theorem 16" in printed
+    made = oasis.read("worst.json")
+    assert made.metadata["worst_case"]["policy"] == "oasis"
+    assert competitive_ratio(made).proven

@@ -1,4 +1,4 @@
-"""Sweeps: what is in the grid, what is recorded, what is done again and what is not."""
+"""Sweeps: what is in the grid, what is recorded, done again or shared, and what is not."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import dataclasses
 import json
 import math
 import tomllib
+from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +17,21 @@ from scipy import stats
 
 import oasis
 from baselines import FIFO
-from experiments.sweep.cells import expand, read_config, sweep_config
+from experiments.sweep.cells import SweepConfig, expand, sweep_config
 from experiments.sweep.executors import Local, execute
 from experiments.sweep.run import SweepProgress, SweepResult, run_sweep
 from experiments.sweep.store import ResultStore, read_frame, repeatable
 from experiments.sweep.summary import summarise
-from experiments.sweep.tasks import MEASURED, TASKS, fingerprint
+from experiments.sweep.tasks import (
+    MEASURED,
+    TASKS,
+    Case,
+    CellTask,
+    Figures,
+    Options,
+    fingerprint,
+    ratio,
+)
 from tests.sweeping import FATES, SMALL, counted, small
 
 EXAMPLE = Path(__file__).parents[3] / "docs" / "examples" / "congested.json"
@@ -31,12 +42,12 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> SweepResult:
     return run_sweep(small(), tmp_path_factory.mktemp("swept") / "small.parquet")
 
 
+RATIO = {"name": "ratio", "work_limit": 5, "seed": 2, "method": "milp"}
+
+
 def calls(folder: Path) -> int:
     path = folder / "calls"
     return len(path.read_text(encoding="utf-8").splitlines()) if path.exists() else 0
-
-
-# --- the grid ---------------------------------------------------------------------------------
 
 
 def test_grid_is_the_product_of_its_axes_in_order() -> None:
@@ -62,20 +73,22 @@ def test_options_of_every_policy_are_axes() -> None:
         {"name": "rrh", "weight": [0.2, 0.8]},
         {"name": ["srtf", "las"], "line": "fit", "seed": 7},
     ]
-    cells = expand(_one(policies=policies))
-    found = [(cell.policy, dict(cell.policy_options)) for cell in cells]
-    assert [(name, o["thresholds"], o["line"]) for name, o in found[:4]] == [
-        ("las", [1.0], "strict"),
-        ("las", [1.0], "fit"),
-        ("las", [0.5, 2.0], "strict"),
-        ("las", [0.5, 2.0], "fit"),
+    found = [
+        (cell.policy, cell.make_case().make_policy().parameters)
+        for cell in expand(_one(policies=policies))
     ]
-    assert [o["weight"] for name, o in found if name == "rrh"] == [0.2, 0.8]
-    assert all("seed" not in options for _, options in found[:6]), "it is the cell's"
-    for cell, (name, options) in zip(cells, found, strict=True):
-        seed = 7 if "seed" in options else 1
-        parameters = cell.make_case().make_policy().parameters
-        assert parameters == {"seed": seed, **options}, name
+    seen = [(name, o.get("thresholds"), o.get("line"), o.get("weight")) for name, o in found]
+    assert seen == [
+        ("las", [1.0], "strict", None),
+        ("las", [1.0], "fit", None),
+        ("las", [0.5, 2.0], "strict", None),
+        ("las", [0.5, 2.0], "fit", None),
+        ("rrh", None, None, 0.2),
+        ("rrh", None, None, 0.8),
+        ("srtf", None, "fit", None),
+        ("las", [1.0], "fit", None),
+    ]
+    assert [o["seed"] for _, o in found] == [1] * 6 + [7] * 2, "it is the cell's"
 
 
 def test_counted_seeds_are_consecutive() -> None:
@@ -128,29 +141,21 @@ def _one(**changes: Any) -> Any:
     return small(**one | {"seeds": [1]} | changes)
 
 
-# --- what comes out ---------------------------------------------------------------------------
-
-
 def test_rows_are_what_the_library_computes_in_grid_order(swept: SweepResult) -> None:
-    rows = iter(swept.frame.to_dict("records"))
-    for jobs in (3, 5):
-        for policy, scale in (("oasis", 0.5), ("oasis", 1.0), ("fifo", None)):
-            for seed in (1, 0):
-                row = next(rows)
-                instance = oasis.generate("testbed", jobs=jobs, horizon=8, seed=seed)
-                if scale is None:
-                    run = oasis.simulate(instance, FIFO(seed))
-                else:
-                    run = oasis.simulate(instance, oasis.OASiS.from_instance(instance, scale=scale))
-                found = (row["instance.jobs"], row["policy.name"], row["seed"], row["status"])
-                assert found == (jobs, policy, seed, "done")
-                assert row["total_utility"] == run.total_utility
-                assert row["finished"] == len(run.schedules)
-                assert row["version"] == oasis.__version__
+    policies = [("oasis", 0.5), ("oasis", 1.0), ("fifo", None)]
+    points = product((3, 5), policies, (1, 0))
+    for row, (jobs, (policy, scale), seed) in zip(
+        swept.frame.to_dict("records"), points, strict=True
+    ):
+        instance = oasis.generate("testbed", jobs=jobs, horizon=8, seed=seed)
+        made = oasis.OASiS.from_instance(instance, scale=scale) if scale else FIFO(seed)
+        run = oasis.simulate(instance, made)
+        found = (row["instance.jobs"], row["policy.name"], row["seed"], row["status"])
+        assert found == (jobs, policy, seed, "done")
+        assert row["total_utility"] == run.total_utility
+        assert row["finished"] == len(run.schedules)
+        assert row["version"] == oasis.__version__
     assert swept.progress == SweepProgress(total=12, done=12)
-
-
-def test_file_holds_what_is_returned(swept: SweepResult) -> None:
     pd.testing.assert_frame_equal(read_frame(swept.output), swept.frame)
 
 
@@ -169,33 +174,15 @@ def test_lateness_is_completion_minus_target_job_by_job(tmp_path: Path) -> None:
     (row,) = run_sweep(config, tmp_path / "late.parquet").frame.to_dict("records")
     instance = oasis.generate("testbed", jobs=3, seed=1)
     run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
-    completion = {decision.job_id: decision.completion for decision in run.decisions}
-    wanted = [
-        math.nan
-        if completion[job.id] is None
-        else completion[job.id] - job.arrival - job.utility.target
-        for job in instance.jobs_by_arrival()
-    ]
-    assert list(row["lateness"]) == pytest.approx(wanted, nan_ok=True)
-    assert list(row["decay"]) == [job.utility.decay for job in instance.jobs_by_arrival()]
-
-
-def test_ratio_is_that_of_the_library_and_bounds_every_policy(tmp_path: Path) -> None:
-    from experiments import competitive_ratio
-
-    policies = [{"name": ["oasis", "fifo"]}]
-    task = {"name": "ratio", "time_limit": 30.0, "method": "milp"}
-    config = _one(policies=policies, task=task)
-    frame = run_sweep(config, tmp_path / "ratio.parquet").frame
-    ours, fifo = frame.to_dict("records")
-    instance = oasis.generate("testbed", jobs=3, seed=1)
-    result = competitive_ratio(instance, time_limit=30.0, method="milp")
-    assert ours["proven"]
-    assert ours["ratio"] == result.ratio
-    assert ours["bound_2alpha"] == 2 * result.certificate.alpha
-    assert fifo["offline_objective"] == pytest.approx(result.offline_objective)
-    assert fifo["ratio"] == pytest.approx(result.offline_objective / fifo["total_utility"])
-    assert math.isnan(fifo["bound_2alpha"])
+    ends = {decision.job_id: decision.completion for decision in run.decisions}
+    for job, late, decay in zip(
+        instance.jobs_by_arrival(), row["lateness"], row["decay"], strict=True
+    ):
+        assert decay == job.utility.decay
+        if ends[job.id] is None:
+            assert math.isnan(late)
+        else:
+            assert late == pytest.approx(ends[job.id] - job.arrival - job.utility.target)
 
 
 @pytest.mark.parametrize(
@@ -229,9 +216,6 @@ def test_parameters_of_the_method_reach_it_and_are_part_of_the_cell(tmp_path: Pa
     assert "968 steps, at most 1" in row["error"]
 
 
-# --- records ----------------------------------------------------------------------------------
-
-
 def test_recorded_cells_are_not_run_again_and_new_ones_are(tmp_path: Path) -> None:
     task = {"name": "counted", "folder": str(tmp_path)}
     output = tmp_path / "out.parquet"
@@ -252,27 +236,21 @@ def test_damaged_record_is_noted_and_its_cell_run_again(tmp_path: Path, damage: 
     config, output = _one(), tmp_path / "out.parquet"
     before = run_sweep(config, output).frame
     (cell,) = expand(config)
-    path = ResultStore.beside(output).path(cell.key)
-    if damage == "changed":
-        text = path.read_text(encoding="utf-8").replace('"admitted":', '"admitted":1')
-    elif damage == "other":
-        ResultStore.beside(output).save(
-            cell.key, {**cell.identity, "seed": 9}, _record(cell, output)
-        )
-        text = path.read_text(encoding="utf-8")
+    store = ResultStore.beside(output)
+    path = store.path(cell.key)
+    if damage == "other":
+        record = store.load(cell.key, cell.identity)
+        store.save(cell.key, {**cell.identity, "seed": 9}, record)
+    elif damage == "changed":
+        path.write_text(path.read_text().replace('"admitted":', '"admitted":1'))
     else:
-        text = damage
-    path.write_text(text, encoding="utf-8")
+        path.write_text(damage)
     notes: list[str] = []
     result = run_sweep(config, output, on_note=notes.append)
     assert len(notes) == 1
     assert str(path) in notes[0]
     assert result.progress.kept == 0
     pd.testing.assert_frame_equal(repeatable(result.frame), repeatable(before))
-
-
-def _record(cell: Any, output: Path) -> Any:
-    return ResultStore.beside(output).load(cell.key, cell.identity)
 
 
 def test_failing_cell_is_recorded_and_the_rest_goes_on(tmp_path: Path) -> None:
@@ -298,37 +276,29 @@ def test_failing_cell_is_recorded_and_the_rest_goes_on(tmp_path: Path) -> None:
 def test_cell_whose_worker_dies_is_recorded_and_takes_no_other_with_it(tmp_path: Path) -> None:
     config = _one(task={"name": "dying", "folder": "", "doomed": [0]}, seeds=[1, 0, 2, 3])
     frame = run_sweep(config, tmp_path / "out.parquet", tasks=FATES).frame
-    assert frame.groupby("seed")["status"].unique().map(list).to_dict() == {
-        0: ["failed"],
-        1: ["done"],
-        2: ["done"],
-        3: ["done"],
-    }
-    (error,) = frame["error"].dropna().unique()
-    assert error.startswith("WorkerDied: ")
+    assert list(zip(frame["seed"], frame["status"], strict=True)) == [
+        (1, "done"),
+        (0, "failed"),
+        (2, "done"),
+        (3, "done"),
+    ]
+    assert frame["error"][1].startswith("WorkerDied: ")
 
 
-def test_task_that_returns_no_plain_data_fails_by_name(tmp_path: Path) -> None:
-    frame = run_sweep(_one(task={"name": "untidy"}), tmp_path / "o.parquet", tasks=FATES).frame
-    assert frame["error"].tolist() == ["TypeError: Object of type object is not JSON serializable"]
-
-
-def test_worker_with_other_code_refuses() -> None:
+def test_what_a_cell_may_be_and_return() -> None:
     (cell,) = expand(_one())
-    other = dataclasses.replace(cell, code="0123")
     assert execute(cell).status == "done"
-    record = execute(other)
-    assert record.status == "failed"
-    assert record.error is not None
-    assert record.error.startswith("RuntimeError: the worker runs other code than the sweep: ")
-
-
-def test_one_thread_for_linear_algebra_in_a_cell() -> None:
-    (cell,) = expand(_one(task={"name": "threads"}), tasks=FATES)
-    assert set(execute(cell).figures["threads"]) == {1}
-
-
-# --- summaries --------------------------------------------------------------------------------
+    refused = execute(dataclasses.replace(cell, code="0123"))
+    assert refused.status == "failed"
+    assert refused.error.startswith("RuntimeError: the worker runs other code than the sweep: ")
+    (untidy,) = expand(_one(task={"name": "untidy"}), tasks=FATES)
+    assert execute(untidy).error == "TypeError: Object of type object is not JSON serializable"
+    (linear,) = expand(_one(task={"name": "threads"}), tasks=FATES)
+    assert set(execute(linear).figures["threads"]) == {1}
+    shared = expand(small(task=RATIO))[0].shared_cell
+    assert shared.identity["policy"] is None
+    with pytest.raises(ValueError, match="a shared cell has no policy"):
+        shared.make_case().make_policy()
 
 
 def test_summary_is_mean_and_student_interval_over_seeds() -> None:
@@ -348,18 +318,6 @@ def test_summary_is_mean_and_student_interval_over_seeds() -> None:
     assert (b["seeds"], b["failed"], b["utility"], b["utility.n"]) == (1, 1, 7.0, 1)
     assert math.isnan(b["utility.ci95"])
 
-
-def test_summary_has_a_row_a_grid_point_and_names_what_varies(swept: SweepResult) -> None:
-    table = summarise(swept.frame, swept.task.headline)
-    points = table[["instance.jobs", "policy.name", "policy.scale"]].values.tolist()
-    assert [point[:2] for point in points] == [
-        [jobs, name] for jobs in (3, 5) for name in ("oasis", "oasis", "fifo")
-    ]
-    assert "instance.horizon" not in table
-    assert table["seeds"].tolist() == [2] * 6
-
-
-# --- configurations that are refused ----------------------------------------------------------
 
 WRONG = tomllib.loads(Path(__file__).with_name("wrong_sweeps.toml").read_text(encoding="utf-8"))
 
@@ -382,25 +340,122 @@ def test_one_worker_gives_the_rows_of_many(swept: SweepResult, tmp_path: Path) -
     pd.testing.assert_frame_equal(repeatable(alone.frame), repeatable(swept.frame))
 
 
-@pytest.mark.parametrize("text", ["seeds = [", "seeds = 1\nseeds = 2"])
-def test_malformed_toml_is_refused_by_file(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "c.toml"
-    path.write_text(text, encoding="utf-8")
-    with pytest.raises(
-        oasis.OasisError, match=r"^expected the configuration of a sweep, which is TOML: "
-    ):
-        read_config(path)
-
-
 def test_output_that_cannot_be_written_is_refused_before_anything_runs(tmp_path: Path) -> None:
     task = {"name": "counted", "folder": str(tmp_path)}
-    folder, taken = tmp_path / "folder", tmp_path / "taken.parquet"
-    folder.mkdir()
+    taken = tmp_path / "taken.parquet"
     ResultStore.beside(taken).directory.symlink_to(tmp_path / "gone" / "away")
-    with pytest.raises(FileNotFoundError, match="No such directory"):
-        run_sweep(small(task=task), tmp_path / "none" / "out.parquet", tasks=FATES)
-    with pytest.raises(IsADirectoryError, match="Is a directory"):
-        run_sweep(small(task=task), folder, tasks=FATES)
-    with pytest.raises(FileExistsError):
-        run_sweep(small(task=task), taken, tasks=FATES)
+    for output, error in (
+        (tmp_path / "none" / "out.parquet", FileNotFoundError),
+        (tmp_path, IsADirectoryError),
+        (taken, FileExistsError),
+    ):
+        with pytest.raises(error):
+            run_sweep(small(task=task), output, tasks=FATES)
     assert calls(tmp_path) == 0
+
+
+@dataclass(frozen=True)
+class FolderOptions(Options):
+    """Where the shared task counts its calls, and whether it fails."""
+
+    folder: str = ""
+    fails: bool = False
+
+
+def solved(case: Case) -> Figures:
+    """Leave a line in a file, in place of a solve."""
+    with (Path(case.options.folder) / "solves").open("a", encoding="utf-8") as stream:
+        stream.write(f"{len(case.instance.jobs)} {case.seed}\n")
+    if case.options.fails:
+        raise ValueError("no solution")
+    return {"jobs": len(case.instance.jobs)}
+
+
+def used(case: Case) -> Figures:
+    """What the shared task found, beside the policy."""
+    return {"total_utility": 1.0, "jobs": case.shared["jobs"]}
+
+
+COUNTING = {
+    **TASKS,
+    "used": CellTask("used", used, FolderOptions, shared=CellTask("s", solved, FolderOptions)),
+}
+
+
+def counting(folder: Path, **options: Any) -> SweepConfig:
+    return small(task={"name": "used", "folder": str(folder), **options})
+
+
+def solves(folder: Path) -> list[str]:
+    return sorted((folder / "solves").read_text(encoding="utf-8").splitlines())
+
+
+def test_shared_task_runs_once_an_instance_and_seed(tmp_path: Path) -> None:
+    reports: list[SweepProgress] = []
+    output = tmp_path / "o.parquet"
+    result = run_sweep(counting(tmp_path), output, tasks=COUNTING, on_progress=reports.append)
+    assert solves(tmp_path) == ["3 0", "3 1", "5 0", "5 1"]
+    assert result.frame["jobs"].tolist() == [3] * 6 + [5] * 6
+    assert result.progress == SweepProgress(12, 12, shared_total=4, shared_done=4)
+    assert (reports[0].done, reports[0].shared_done) == (0, 0)
+    steps = [report.done + report.shared_done for report in reports]
+    assert steps == list(range(17)), "each solve and each run is a step"
+
+
+def test_recorded_solves_are_not_repeated(tmp_path: Path) -> None:
+    output = tmp_path / "o.parquet"
+    first = run_sweep(counting(tmp_path), output, tasks=COUNTING)
+    store = ResultStore.beside(output)
+    for cell in expand(counting(tmp_path), tasks=COUNTING):
+        store.path(cell.key).unlink()
+    again = run_sweep(counting(tmp_path), output, tasks=COUNTING)
+    assert len(solves(tmp_path)) == 4
+    assert again.progress == SweepProgress(12, 12, shared_total=4, shared_done=4)
+    pd.testing.assert_frame_equal(repeatable(again.frame), repeatable(first.frame))
+    kept = run_sweep(counting(tmp_path), output, tasks=COUNTING)
+    assert kept.progress == SweepProgress(12, 12, kept=12), "nothing is left to solve for"
+
+
+def test_an_instance_file_is_solved_once_whatever_the_seeds(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    oasis.write(oasis.generate("testbed", jobs=2, seed=1), path)
+    one_file = small(instances=[{"file": str(path)}]).instances
+    grid = replace(counting(tmp_path), instances=one_file)
+    run_sweep(grid, tmp_path / "o.parquet", tasks=COUNTING)
+    assert solves(tmp_path) == ["2 0"]
+
+
+def test_what_ends_the_shared_task_ends_its_cells(tmp_path: Path) -> None:
+    output = tmp_path / "o.parquet"
+    result = run_sweep(counting(tmp_path, fails=True), output, tasks=COUNTING)
+    assert result.progress.failed == 12
+    assert set(result.frame["error"]) == {"ValueError: no solution"}
+    run_sweep(counting(tmp_path, fails=True), output, tasks=COUNTING)
+    assert len(solves(tmp_path)) == 4
+    run_sweep(counting(tmp_path, fails=True), output, tasks=COUNTING, retry_failed=True)
+    assert len(solves(tmp_path)) == 8
+
+
+def case(objective: float, upper: float, proven: bool) -> Case:
+    """FIFO on an instance, with an offline solve that found this."""
+    changes = {"instances": [{"preset": "testbed", "jobs": 3}], "policies": [{"name": "fifo"}]}
+    (cell,) = expand(small(**changes, seeds=[1], task=RATIO))
+    shared = {
+        "proven": proven,
+        "offline_status": "x",
+        "offline_objective": objective,
+        "offline_upper_bound": upper,
+        "offline_method": "milp",
+        "measured.offline_seconds": 0.0,
+    }
+    return replace(cell.make_case(), shared=shared)
+
+
+def test_a_policy_better_than_the_unfinished_solve_is_the_better_lower_bound() -> None:
+    earned = float(ratio(case(1e9, 1e9, proven=True))["total_utility"])  # type: ignore[arg-type]
+    found = ratio(case(earned / 2, earned * 3, proven=False))
+    assert (found["ratio"], found["ratio_lower"]) == (None, 1.0)
+    assert found["ratio_upper"] == pytest.approx(3.0)
+    assert found["offline_objective"] == earned
+    with pytest.raises(oasis.SolverError, match=r"^fifo earned .*, more than the offline upper"):
+        ratio(case(0.5, 0.5, proven=True))

@@ -12,12 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from baselines import FIFO
-from oasis.kubernetes.api.connection import (
-    ApiError,
-    LostAnswerError,
-    RetryParams,
-    TooLateError,
-)
+from oasis.kubernetes.api.connection import ApiError, LostAnswerError, RetryParams, TooLateError
 from oasis.kubernetes.api.resources import Objects
 from oasis.kubernetes.api.watching import ObjectStore
 from oasis.kubernetes.control.controller import Controller
@@ -29,13 +24,15 @@ from oasis.kubernetes.objects.oasis_job import SlotClock
 
 
 class FakeConnection:
-    """Objects by path. `lost` counts writes whose answers get lost from now on."""
+    """Objects by path. `lost` counts writes whose answers get lost from now on; `refuses` says what
+    becomes of a request, by its method and path, that is not done."""
 
     def __init__(self) -> None:
         self.params = RetryParams(attempts=3)
         self.objects: dict[str, dict[str, Any]] = {}
         self.asked: list[tuple[str, str]] = []
         self.lost = 0
+        self.refuses: Callable[[str, str], Exception | None] = lambda method, path: None
         self._versions = itertools.count(1)
 
     def request(
@@ -51,6 +48,11 @@ class FakeConnection:
         if left is not None and left() <= 0.0:
             raise TooLateError(method, path)
         self.asked.append((method, path))
+        if (why := self.refuses(method, path)) is not None:
+            raise why
+        if (query or {}).get("dryRun"):
+            return deepcopy(body)  # type: ignore[no-any-return]
+        path = path.removesuffix("/status")
         if method == "POST":
             path = f"{path}/{body['metadata']['name']}"
         found = self.objects.get(path)
@@ -61,7 +63,8 @@ class FakeConnection:
         if method == "GET":
             return deepcopy(found) if found is not None else {}
         known = (found or {}).get("metadata", {})
-        if method == "PUT" and body["metadata"]["resourceVersion"] != known["resourceVersion"]:
+        wanted = (body["metadata"] if method in ("PUT", "PATCH") else {}).get("resourceVersion")
+        if found is not None and wanted not in (None, known.get("resourceVersion")):
             raise ApiError(method, path, 409, "Conflict", "it was changed")
         if method == "DELETE" and found is not None:
             if body["preconditions"]["uid"] != found["metadata"]["uid"]:
@@ -81,7 +84,6 @@ class FakeConnection:
 
 
 def writer(connection: Any, metrics: Metrics | None = None, **stores: ObjectStore) -> ClusterWriter:
-    """What writes to that API server; `stores` are of what was seen there, by kind."""
     known = {"pods": ObjectStore(), **stores}
     return ClusterWriter(Objects(connection), known, metrics or Metrics())
 
@@ -93,13 +95,11 @@ def store(*items: dict[str, Any]) -> ObjectStore:
 
 
 def controller(**settings: Any) -> Controller:
-    """A controller that was not started, beside an empty API server."""
     connection: Any = FakeConnection()
     return Controller(Objects(connection), FIFO, ControllerSettings(**settings), "one")
 
 
 def status_writer(name: str, **meta: Any) -> StatusWriter:
-    """What is told on an OasisJob of that name."""
     found = {"metadata": {"name": name, "namespace": "ns", "uid": name, **meta}}
     return StatusWriter(found, SlotClock(60.0))
 

@@ -28,6 +28,7 @@ from oasis.kubernetes.objects.existing import (
     JOB_INDEX,
     JOBSET_NAME,
     REPLICATED_JOB,
+    without_others,
 )
 from oasis.kubernetes.objects.node_affinity import NodeRules
 from oasis.kubernetes.objects.oasis_job import SlotClock
@@ -69,7 +70,7 @@ def failing(
                 raise wrong("not like this")
             return plan
 
-        policy.decide = fails
+        policy.decide, policy.REMADE = fails, (*getattr(policy, "REMADE", ()), "decide")
         return policy
 
     return made
@@ -85,7 +86,6 @@ def node(name: str, role: str | None, gpus: int) -> dict[str, Any]:
 
 
 def pods(**requests: str) -> dict[str, Any]:
-    """A pod template that asks for so much."""
     asked = {
         name.replace("gpu", GPU).replace("bandwidth", names.BANDWIDTH): amount
         for name, amount in requests.items()
@@ -115,7 +115,6 @@ def job(name: str, slots: float = 12.0, **workers: Any) -> dict[str, Any]:
 
 
 def rigid(name: str, workers: int, slots: int, **more: Any) -> dict[str, Any]:
-    """A job that holds this many workers for this many slots."""
     return job(name, slots=float(workers * slots), minimum=workers, maximum=workers, **more)
 
 
@@ -132,7 +131,6 @@ def plain() -> dict[str, Any]:
 
 
 def window(name: str, begin: float, end: float, **spec: Any) -> dict[str, Any]:
-    """A capacity window from one slot to another."""
     return {"metadata": {"name": name}, "spec": {"begin": at(begin), "end": at(end), **spec}}
 
 
@@ -141,7 +139,6 @@ def utility_class(name: str = "c", **spec: Any) -> dict[str, Any]:
 
 
 def merged(base: Any, change: Any) -> Any:
-    """A merge patch, as the API server has it."""
     if not (isinstance(base, dict) and isinstance(change, dict)):
         return deepcopy(change)
     found = {
@@ -184,7 +181,6 @@ class Played:
         self.reconciler = self.restart()
 
     def restart(self) -> Reconciler:
-        """Another controller takes over, from the checkpoint."""
         self.steady.begin()
         self.reconciler = restore_controller(
             self.objects, self.policy, self.settings, self.metrics, self.seen(), self.now
@@ -198,7 +194,7 @@ class Played:
         return self.steady()
 
     def seen(self) -> dict[str, list[Any]]:
-        return {
+        found = {
             "nodes": [trimmed_node(each) for each in self.nodes],
             "pods": [trimmed_pod(pod) for pod in self.pods.values()],
             names.PLURAL: list(self.jobs.values()),
@@ -210,11 +206,11 @@ class Played:
             "services": self.services,
             "networkpolicies": self.policies,
         }
+        return dict(without_others(found, self.settings.controller)[0])
 
     # -- what owners do ----------------------------------------------------------------------------
 
     def submit(self, made: dict[str, Any]) -> str:
-        """Make the object; its uid."""
         version, name = next(self._versions), made["metadata"]["name"]
         self._made.append(name)
         uid = f"{name}-{self._made.count(name)}"
@@ -276,7 +272,6 @@ class Played:
         self.reconciler.learning.tried(tries, failures, self.now())
 
     def begin_early(self, part: float) -> None:
-        """Go on to this part of the slot, and begin what can begin."""
         self.late = part * SLOT
         for _ in range(2):  # a new job is claimed in one turn, and begins in the next
             self.claim()
@@ -286,7 +281,6 @@ class Played:
         self.reconciler.plan_if_due(self.now(), self.seen, 30.0, lambda: None)
 
     def plan(self) -> None:
-        """Begin the next slot, and make its pods, without what follows from that."""
         self.slot, self.late = self.slot + 1, 0.0
         self.reconciler.plan_if_due(self.now(), self.seen)
         for action in self.reconciler.steps(self.seen(), self.now()).actions:
@@ -297,7 +291,6 @@ class Played:
             self.step()
 
     def settle(self) -> None:
-        """Carry out what is wanted, until nothing is."""
         for _ in range(50):
             actions = self.reconciler.steps(self.seen(), self.now()).actions
             if not actions:
@@ -319,7 +312,7 @@ class Played:
         for uid, job in self.reconciler.statuses.items():  # as `ClusterWriter` writes them
             if uid in self.jobs:
                 self.jobs[uid] = {**self.jobs[uid], "status": dict(job.status)}
-            if uid in self.batch:
+            if uid in self.batch and job.written != job.status:
                 notes = self.batch[uid]["metadata"]["annotations"]
                 notes[names.STATUS] = json.dumps(job.status)
             if uid in self.jobs.keys() | self.batch.keys():
@@ -346,7 +339,6 @@ class Played:
                 assert there >= held.worker_count + held.ps_count, "a part of a gang is let in"
 
     def refuses(self, action: Action) -> str | None:
-        """Reason why the API server refuses a write; None if it accepts it."""
         return None
 
     def _carry_out(self, action: Action) -> None:
@@ -355,6 +347,7 @@ class Played:
             (self.policies if is_policy else self.services).append(dict(action.body))
         elif isinstance(action, Create):
             assert action.job in self.jobs, "of a job that is gone no pod is made"
+            assert action.body["metadata"]["name"] not in self.pods, "409: it is there"
             own = {"uid": f"pod-{next(self._versions)}", "managedFields": MANAGED}
             made = {**action.body, "status": {"phase": "Pending"}}
             made["metadata"] = {**made["metadata"], **own}
@@ -443,12 +436,14 @@ class Played:
         if uid in self.batch:
             over = {"conditions": [{"type": "Complete", "status": "True"}]}
             self.batch[uid] = {**self.batch[uid], "status": over}
+        self.note(uid)
+
+    def note(self, uid: str) -> None:
         self.reconciler.note(uid, by_job(self.seen()).get(uid, {}), self.now())
 
     # -- what is asked -----------------------------------------------------------------------------
 
     def workers(self, uid: str) -> int:
-        """Workers of a job that run."""
         return sum(
             job_of(pod) == uid
             and pod["metadata"]["labels"][names.TASK] == "worker"
@@ -466,16 +461,10 @@ class Played:
         return str(self.status(uid).get("phase"))
 
     def said(self, uid: str, kind: str) -> tuple[str, str, str] | None:
-        """Status, reason and message of a condition; None if there is none of that kind."""
         for found in self.status(uid).get("conditions") or ():
             if found["type"] == kind:
                 return found["status"], found["reason"], found["message"]
         return None
-
-    def placed(self, uid: str) -> tuple[str, str]:
-        """Reason and message of what is said of the pods of a job."""
-        found = self.said(uid, "Placed")
-        return ("", "") if found is None else found[1:]
 
     def measured(self, name: str, **labels: str) -> float:
         return self.metrics.registry.get_sample_value(name, labels) or 0.0

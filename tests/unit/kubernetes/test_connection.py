@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -105,33 +106,21 @@ def test_a_kubeconfig_that_is_missing_is_named(tmp_path: Path) -> None:
         Connection.open(missing)
 
 
-class Rotating(client.Configuration):
-    """Gives another token each time it is asked."""
-
-    asked = 0
-
-    def auth_settings(self) -> Any:
-        self.asked += 1
-        value = f"Bearer token-{self.asked}"
-        return {"BearerToken": {"in": "header", "key": "authorization", "value": value}}
-
-
-def test_each_request_has_the_token_of_its_time(server: tuple[str, list[tuple[str, str]]]) -> None:
+def test_a_token_file_that_is_rotated_is_read_again(
+    server: tuple[str, list[tuple[str, str]]], tmp_path: Path
+) -> None:
     address, seen = server
-    made = Connection(Rotating(host=address))
-    for _ in range(4):
-        assert made.request("GET", "/api")["kind"] == "Status"
-    assert [token for _, token in seen] == [f"Bearer token-{k}" for k in (1, 2, 3, 4)]
-
-
-def test_a_token_file_that_is_rotated_is_read_again(tmp_path: Path) -> None:
-    token, kubeconfig = tmp_path / "token", tmp_path / "config"
-    kubeconfig.write_text(json.dumps(ROWS["with a token file"]), encoding="utf-8")
-    for text in ("first", "second\n"):
+    token, kubeconfig, tokens = tmp_path / "token", tmp_path / "config", ("first", "second\n")
+    config = ROWS["with a token file"]
+    config["clusters"][0]["cluster"]["server"] = address
+    config["users"][0]["user"]["tokenFile"] = str(token)
+    kubeconfig.write_text(json.dumps(config), encoding="utf-8")
+    for text in tokens:
         token.write_text(text, encoding="utf-8")
-        if text == "first":
+        if text == tokens[0]:
             made = Connection.open(str(kubeconfig))
-        assert made._authorization() == {"authorization": f"Bearer {text.strip()}"}
+        made.request("GET", "/api")
+    assert [given for _, given in seen] == ["Bearer first", "Bearer second"]
 
 
 # -- what is in the way ----------------------------------------------------------------------------
@@ -226,26 +215,26 @@ def lease_of(api: Any, who: str, told: list[bool] | None = None) -> Lease:
 
 
 def transitions(api: FakeConnection) -> int:
-    """How often the lease has gone from one controller to another."""
     lease = Objects(api).get(LEASES, "one", "system")  # type: ignore[arg-type]
     assert lease is not None
     return int(lease["spec"].get("leaseTransitions", 0))
 
 
-def test_a_lease_is_taken_over_when_it_has_run_out_or_was_released(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    clock, api = Clock(monkeypatch), FakeConnection()
-    first, second = lease_of(api, "first"), lease_of(api, "second")
-    first._try()
-    for passed, is_free in ((0.0, False), (7.5, False), (9.0, True)):
-        clock.now += passed
-        second._try()
-        assert second.is_held is is_free
-    assert transitions(api) == 1
-    second.release()
-    first._try()
-    assert (first.is_held, second.is_held) == (True, False)
+@pytest.mark.parametrize("name", ROWS["leases"])
+def test_who_holds_the_lease(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, api, leases = Clock(monkeypatch), FakeConnection(), dict[str, Lease]()
+    for step in ROWS["leases"][name]:
+        clock.now += step.get("after", 0.0)
+        api.lost = step.get("lost", 0)
+        asks = step["asks"]
+        lease = leases.setdefault(asks, lease_of(api, step.get("as", asks)))
+        with pytest.raises(LostAnswerError) if api.lost else nullcontext():
+            lease._ask()
+        if step.get("releases"):
+            lease.release()
+        assert [who for who, each in leases.items() if each.is_held] == step["held"], step
+        assert step.get("said", "") in lease.other
+        assert transitions(api) == step.get("transitions", 0), step
 
 
 def test_a_lease_that_runs_out_is_told_at_once(
@@ -262,9 +251,14 @@ def test_a_lease_that_runs_out_is_told_at_once(
 
     api.request = refuse  # type: ignore[method-assign]
     lease._objects = Objects(api, left=lambda: lease._until - clock.now)  # type: ignore[arg-type]
-    for now, pause in ((107.0, 2.5), (109.0, 1.0), (110.0, 2.5)):
+    for now, left, pause in (
+        (101.0, 9, 2.5),
+        (107.0, 3, 2.5),
+        (109.0, 1, 1.0),
+        (110.0, "inf", 2.5),
+    ):
         clock.now = now
-        with pytest.raises(LostAnswerError, match="hangs for"):
+        with pytest.raises(LostAnswerError, match=f"hangs for {left} s"):  # no longer than it
             lease._ask()
         assert lease._after_error(LostAnswerError("GET", "/leases", "hangs")) == pause
     assert (told, lease.left()) == ([True, False], 0.0)
@@ -291,16 +285,6 @@ def test_a_machine_that_slept_does_not_act_on_the_lease_of_before(
     assert steady() - before == 3600.0
 
 
-def test_no_request_for_the_lease_outlasts_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = Clock(monkeypatch)
-    lease = lease_of(FakeConnection(), "one")
-    lease._ask()
-    monkeypatch.setattr(lease, "_try", lambda: None)
-    for clock.now, left in ((101.0, 9.0), (104.0, 6.0), (109.0, 1.0)):
-        lease._ask()
-        assert lease._until - clock.now == pytest.approx(left)
-
-
 def test_answers_that_are_late_lose_no_lease(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each takes two seconds, and a lease of six seconds is renewed by one request."""
     clock, api, told = Clock(monkeypatch), FakeConnection(), list[bool]()
@@ -319,39 +303,6 @@ def test_answers_that_are_late_lose_no_lease(monkeypatch: pytest.MonkeyPatch) ->
         clock.now += lease._ask()
     assert told == [True]
     assert api.asked[2:] == [api.asked[-1]] * (len(api.asked) - 2)
-
-
-def test_two_processes_of_one_identity_do_not_both_act(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock, api = Clock(monkeypatch), FakeConnection()
-    first, twin = lease_of(api, "same"), lease_of(api, "same")
-    first._ask()
-    clock.now += 1.0
-    twin._ask()  # as after a restart
-    clock.now += 1.0
-    first._ask()
-    assert (first.is_held, twin.is_held) == (False, True)
-    assert "another process" in first.other
-    for _ in range(9):
-        clock.now += 2.5
-        twin._ask()
-        first._ask()
-        assert (first.is_held, twin.is_held) == (False, True)
-
-
-def test_renewals_whose_answers_were_lost_are_ours(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock, api = Clock(monkeypatch), FakeConnection()
-    lease = lease_of(api, "one")
-    lease._ask()
-    for lost in (1, 0, 1, 1, 0):
-        clock.now += 1.0
-        api.lost = lost
-        if lost:
-            with pytest.raises(LostAnswerError):
-                lease._ask()
-        else:
-            lease._ask()
-        assert lease.is_held
-    assert transitions(api) == 0
 
 
 def test_no_attempt_of_a_write_begins_once_the_lease_has_run_out() -> None:
@@ -383,23 +334,6 @@ def test_a_write_that_comes_too_late_is_the_fault_of_no_job() -> None:
     clerk.close()
 
 
-def test_who_stands_by_says_for_whom(caplog: pytest.LogCaptureFixture) -> None:
-    holder = {
-        "metadata": {
-            "name": "oasis-scheduler",
-            "namespace": "oasis-system",
-            "resourceVersion": "5",
-        },
-        "spec": {"holderIdentity": "other", "renewTime": "2026-01-01T00:00:00Z"},
-    }
-
-    held = ill(200, holder, "/leases/")
-    with serving(held) as host:
-        lines = said_within(host, 3.0, "standing by", caplog)
-    wanted = "standing by: other has the lease oasis-system/oasis-scheduler, and acts"
-    assert [line for line in lines if "standing by" in line] == [wanted]
-
-
 def test_a_watch_that_hangs_is_begun_again() -> None:
     """The server sends a bookmark each minute: a quiet cluster is not silent."""
     asked: list[tuple[dict[str, Any], float]] = []
@@ -424,23 +358,18 @@ def test_a_watch_that_hangs_is_begun_again() -> None:
 
 def test_a_kind_that_is_installed_later_is_followed_within_ten_seconds() -> None:
     meta = {"name": "x", "uid": "x", "resourceVersion": "5"}
-    answers: list[Any] = [ApiError("GET", "/", 404, "NotFound", "404 page not found")]
-    answers.append({"items": [{"metadata": meta}], "metadata": {"resourceVersion": "6"}})
 
     class Later(FakeConnection):
-        def request(self, *_: Any, **__: Any) -> Any:
-            answer = answers.pop(0)
-            if isinstance(answer, Exception):
-                raise answer
-            return answer
-
         def stream(self, *_: Any) -> Iterator[Any]:
             return iter(())
 
+    later = Later()
     over = threading.Event()
-    watcher = watching.Watcher(Objects(Later()), WINDOWS, lambda *_: None, over)  # type: ignore[arg-type]
+    watcher = watching.Watcher(Objects(later), WINDOWS, lambda *_: None, over)  # type: ignore[arg-type]
     assert 0.0 < watcher._ask() < 10.0
     assert watcher.synced.is_set()
+    listed = {"items": [{"metadata": meta}], "metadata": {"resourceVersion": "6"}}
+    later.objects[WINDOWS.path()] = listed
     watcher._ask()
     assert [item["metadata"]["name"] for item in watcher.store.items()] == ["x"]
 
@@ -453,20 +382,14 @@ def test_without_its_checkpoint_no_plan_is_carried_out(status: int, is_early: bo
     played.run(int(is_early))
     uid = played.submit(rigid("j", 2, 3))
     fake: Any = played.objects.connection
-    request = fake.request
-
-    def refusing(method: str, path: str, **more: Any) -> Any:
-        if method != "GET" and "configmaps" in path:
-            raise ApiError(method, path, status, "No", "not today")
-        return request(method, path, **more)
-
-    played.objects._request = refusing
+    why = ApiError("PUT", "/", status, "No", "not today")
+    fake.refuses = lambda method, path: why if method != "GET" and "configmaps" in path else None
     for _ in range(3):
         with pytest.raises(ApiError):
             played.begin_early(0.5) if is_early else played.step()
         assert not played.reconciler.steps(played.seen(), played.now()).actions
     assert not played.pods
-    played.objects._request = request
+    fake.refuses = lambda *_: None
     if is_early:
         lags = played.measured("oasis_boundary_lag_seconds_count")
         assert not played.reconciler.plan_if_due(played.now(), played.seen)

@@ -6,11 +6,9 @@ import json
 import logging
 import math
 import queue
-import threading
 import time
 from collections import Counter
 from collections.abc import Mapping
-from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,41 +16,34 @@ import pytest
 
 from baselines import FIFO
 from oasis.kubernetes import names
-from oasis.kubernetes.api.connection import ApiError
 from oasis.kubernetes.api.resources import OASIS_JOBS, Objects
 from oasis.kubernetes.control.controller import AGAIN, Controller
-from oasis.kubernetes.control.machines import Machines
 from oasis.kubernetes.control.reconciler import Reconciler
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.control.statuses import StatusWriter
 from oasis.kubernetes.names import NODE_ROLE
-from oasis.kubernetes.objects.existing import JOB, controller_of, version_of, without_others
+from oasis.kubernetes.objects.existing import JOB, controller_of, version_of
 from oasis.kubernetes.objects.oasis_job import SlotClock
-from oasis.scheduling.policy import Plan, View
 from tests.unit.kubernetes.fake_api import FakeConnection, controller, store, writer
 from tests.unit.kubernetes.played import (
-    CLOCK,
     EPOCH,
     Played,
-    foreign,
     job,
-    job_of,
     merged,
     node,
     policy,
     rigid,
 )
+from tests.unit.kubernetes.test_scenarios import Scenario
 
 # -- machines --------------------------------------------------------------------------------------
 
 
-SHARE = Fraction(1, 4)
-SETTINGS = ControllerSettings(slot_seconds=60.0, ps_share=SHARE)
 BOTH = [node("a", "worker", 8), node("b", "ps", 8)]
 
 
-def cluster(nodes: list[Any], **more: list[Any]) -> dict[str, list[Any]]:
-    return {**Played(FIFO).seen(), "nodes": nodes, **more}
+def cluster(nodes: list[Any]) -> dict[str, list[Any]]:
+    return {**Played(FIFO).seen(), "nodes": nodes}
 
 
 class Seeing(Controller):
@@ -139,26 +130,6 @@ def test_an_error_of_the_controller_is_logged_and_it_goes_on_from_the_checkpoint
     assert pauses[-1] == max(pauses)
 
 
-def cpus(machines: Machines) -> list[float]:
-    return [m.amounts[machines.site.resources.index("cpu")] for m in machines.site.machines]
-
-
-def test_what_others_take_counts_where_it_was_missed_and_what_they_give_back_everywhere() -> None:
-    machines = Machines.of(cluster(BOTH, pods=[foreign("x", "a", cpu="2")]), SETTINGS, CLOCK)
-    assert cpus(machines) == [62.0, 64.0]
-    for there, short, left in (
-        ([foreign("y", "a", cpu="2")], "ab", [62.0, 64.0]),
-        ([foreign("y", "a", cpu="3"), foreign("z", "b", cpu="1")], "", [62.0, 64.0]),
-        ([foreign("y", "a", cpu="3"), foreign("z", "b", cpu="1")], "a", [61.0, 64.0]),
-        ([foreign("y", "a", cpu="1")], "", [63.0, 64.0]),
-        ([], "", [64.0, 64.0]),
-    ):
-        found = machines.resized(cluster(BOTH, pods=there), set(short))
-        assert cpus(found) == left
-        assert (found is machines) == (left == [62.0, 64.0])
-        assert cpus(found.resized(cluster(BOTH), set())) == [64.0, 64.0]
-
-
 # -- two controllers -------------------------------------------------------------------------------
 
 
@@ -173,71 +144,39 @@ def of(controller: str | None, name: str = "j") -> dict[str, Any]:
 
 def noted(status: str) -> dict[str, Any]:
     notes = {names.STATUS: status}
-    meta = {"name": "b", "namespace": "ns", "uid": "b", "annotations": notes}
-    return {"metadata": meta, "spec": {"template": {"spec": {}}}}
+    meta = {"name": "b", "namespace": "ns", "uid": "b", "resourceVersion": "7"}
+    return {"metadata": meta | {"annotations": notes}, "spec": {"template": {"spec": {}}}}
 
 
-def test_a_job_of_another_controller_is_not_seen_and_its_name_is_known() -> None:
-    seen = {
-        names.PLURAL: [of(None, "new"), of(ONE, "mine"), of(TWO, "theirs")],
-        "jobs": [noted(json.dumps({"controller": TWO}))],
-        "pods": ["p"],
-    }
-    ours, others = without_others(seen, ONE)
-    assert [o["metadata"]["name"] for o in ours[names.PLURAL]] == ["new", "mine"]
-    assert (ours["jobs"], ours["pods"]) == ([], ["p"])
-    assert others == {"theirs": ("ns/theirs", TWO), "b": ("ns/job/b", TWO)}
-
-
-@pytest.mark.parametrize("status", ["", "{", "[]", '{"controller": 3}', "[" * 100_000])
-def test_an_annotation_that_makes_no_sense_names_no_controller(status: str) -> None:
+@pytest.mark.parametrize("status", ["", "{", "[]", '{"controller": 3}', "[" * 100_000], ids=len)
+def test_an_annotation_that_makes_no_sense_names_no_controller_and_any_other_does(
+    status: str,
+) -> None:
     assert controller_of(noted(status), JOB) is None
     assert version_of(noted(status), JOB) == version_of(noted("{}"), JOB)
+    odd = {"controller": TWO, "phase": "Odd", "workers": -1, "ofALaterVersion": 1}
+    assert controller_of(noted(json.dumps(odd)), JOB) == TWO
 
 
-def test_a_job_stays_that_of_its_controller_whatever_else_its_status_says() -> None:
-    status = json.dumps({"controller": TWO, "phase": "Odd", "workers": -1, "ofALaterVersion": 1})
-    assert controller_of(noted(status), JOB) == TWO
-
-
-def test_another_controller_is_named_once_for_each_job(caplog: pytest.LogCaptureFixture) -> None:
+def test_another_controller_is_named_once_for_each_job_and_the_job_not_seen(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     made = controller(namespace="one")
-    made.stores[names.PLURAL].replace([of(TWO)], 9)
+    mine = made.settings.controller
+    made.stores[names.PLURAL].replace([of(None, "new"), of(mine, "mine"), of(TWO)], 9)
+    made.stores["jobs"].replace([noted(json.dumps({"controller": TWO}))], 9)
     for _ in range(3):
-        assert made._seen()[names.PLURAL] == []
+        seen = made._seen()
+        assert [each["metadata"]["name"] for each in seen[names.PLURAL]] == ["new", "mine"]
+        assert seen["jobs"] == []
     told = [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING]
     assert [line.partition(";")[0] for line in told] == [
-        f"ns/j: left alone, the controller {TWO} schedules it"
+        f"{name}: left alone, the controller {TWO} schedules it" for name in ("ns/j", "ns/job/b")
     ]
 
 
-def test_the_pods_of_a_job_that_went_to_another_controller_are_not_touched() -> None:
-    made = Played(policy("fifo"))
-    uid = made.submit(job("j", slots=40.0, minimum=3, maximum=3))
-    made.run(2)
-    assert made.status(uid)["controller"] == made.settings.controller
-    made.jobs[uid]["status"] = {"controller": TWO}
-    pods = set(made.pods)
-    seen, _ = without_others(made.seen(), made.settings.controller)
-    made.slot += 1
-    made.reconciler.plan_if_due(made.now(), lambda: seen)
-    assert made.reconciler.steps(seen, made.now()).actions == []
-    assert (set(made.pods), made.reconciler.driver.by_uid) == (pods, {})
-
-
-class Versioned(FakeConnection):
-    """Patches that name a version are refused if the object has another one."""
-
-    def request(self, method: str, path: str, **given: Any) -> dict[str, Any]:
-        wanted = (given.get("body") or {}).get("metadata", {}).get("resourceVersion")
-        found = self.objects.get(path.removesuffix("/status"), {"metadata": {}})["metadata"]
-        if method == "PATCH" and wanted not in (None, found.get("resourceVersion")):
-            raise ApiError(method, path, 409, "Conflict", "the object has been modified")
-        return super().request(method, path.removesuffix("/status"), **given)
-
-
 def test_of_two_controllers_that_meet_a_new_job_one_gets_it() -> None:
-    api = Versioned()
+    api = FakeConnection()
     api.objects[OASIS_JOBS.path("ns", "j")] = of(None)
     seen = store(of(None))
     clerks = [writer(api, **{names.PLURAL: each}) for each in (store(of(None)), seen)]
@@ -280,112 +219,10 @@ def test_two_controllers_that_share_nodes_let_each_other_work(name: str) -> None
     assert not there
 
 
-# -- plans that take long --------------------------------------------------------------------------
-
-
-LONG = 30.0  # seconds, which no test takes
-
-
-class Slow(FIFO):
-    """First come, first served; its decisions take as long as the test says."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.may_go, self.is_asked, self.fault = threading.Event(), threading.Event(), False
-        self.may_go.set()
-
-    def decide(self, view: View) -> Plan:
-        self.is_asked.set()
-        assert self.may_go.wait(LONG)
-        if self.fault:
-            raise SystemError("not of any job")
-        return super().decide(view)
-
-
-class InThread(Played):
-    """Slots whose plans are made in a thread."""
-
-    def __init__(self, policy: Slow, **settings: Any) -> None:
-        self.slow, self.ended = policy, threading.Event()
-        super().__init__(lambda: policy, **settings)
-
-    def begin(self) -> bool:
-        """Begin a slot whose plan takes long; whether it was made at once."""
-        self.slow.may_go.clear()
-        self.slow.is_asked.clear()
-        self.ended.clear()
-        self.slot += 1
-        made = self.reconciler.plan_if_due(self.now(), self.seen, 0.0, self.ended.set)
-        assert self.slow.is_asked.wait(LONG)
-        return made
-
-    def end(self) -> None:
-        self.slow.may_go.set()
-        assert self.ended.wait(LONG)
-        assert self.reconciler.plan_if_due(self.now(), self.seen, 0.0, self.ended.set)
-        self.settle()
-
-
-@pytest.fixture
-def played() -> InThread:
-    return InThread(Slow())
-
-
-def test_what_happens_while_a_plan_is_made_is_acted_on(played: InThread) -> None:
-    first = played.submit(rigid("first", 4, 40))
-    second = played.submit(rigid("second", 2, 40))
-    played.step()
-    late = played.submit(rigid("late", 2, 40))
-    assert not played.begin()
-    reconciler = played.reconciler
-    assert (reconciler.slot, played.slot) == (0, 1)
-    # a pod fails, an owner deletes a job, a status is to be told
-    name = next(name for name, pod in played.pods.items() if job_of(pod) == first)
-    played.pods[name] = {**played.pods[name], "status": {"phase": "Failed"}}
-    going = {**played.jobs[second]["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}
-    played.jobs[second] = {**played.jobs[second], "metadata": going}
-    played.settle()
-    assert played.pods[name]["status"]["phase"] == "Running", "the failed pod was made anew"
-    assert not any(job_of(pod) == second for pod in played.pods.values()), "evicted"
-    assert played.workers(late) == 0, "not planned yet"
-    assert not reconciler.plan_if_due(played.now(), played.seen, 0.0, played.ended.set)
-    played.end()
-    assert reconciler.slot == 1
-    assert (played.workers(first), played.workers(late)) == (4, 2)
-    assert played.phase(late) == "Running"
-
-
-def test_a_job_that_fails_while_it_is_planned_stays_failed(played: InThread) -> None:
-    bad = played.submit(job("bad", slots=1.0, minimum=4, maximum=4))
-    played.jobs[bad]["spec"]["backoffLimit"] = 0
-    played.step()
-    played.begin()  # by now its work is done, and the plan that is made says so
-    name = next(iter(played.pods))
-    state = {"terminated": {"exitCode": 1}}
-    failed = {"phase": "Failed", "containerStatuses": [{"name": "train", "state": state}]}
-    played.pods[name] = {**played.pods[name], "status": failed}
-    played.settle()
-    assert played.phase(bad) == "Failed"
-    played.end()
-    played.run(2)
-    assert played.phase(bad) == "Failed"
-    assert not played.pods
-
-
-def test_a_plan_of_several_slots_is_acted_on_and_the_present_slot_begins_after_it(
-    played: InThread,
+def test_the_loop_waits_for_a_question_that_outlasts_its_slot(
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    uid = played.submit(rigid("first", 4, 40))
-    played.begin()
-    played.slot += 3
-    assert played.reconciler.next_boundary <= played.now()
-    played.end()
-    assert (played.reconciler.slot, played.workers(uid)) == (0, 4)
-    played.step()
-    assert (played.reconciler.slot, played.workers(uid)) == (4, 4)
-
-
-def test_the_loop_waits_for_a_question_that_outlasts_its_slot(played: InThread) -> None:
+    played = Scenario("fifo", {"steps": [{"begin slowly": None}]}, caplog)
     controller, timeouts = Seeing(), []
 
     def get(timeout: float) -> None:
@@ -402,38 +239,11 @@ def test_the_loop_waits_for_a_question_that_outlasts_its_slot(played: InThread) 
     uid = played.submit(rigid("late", 4, 4))
     played.claim()
     played.settle()
-    played.slow.may_go.clear()
-    assert not played.reconciler.plan_if_due(played.now(), played.seen, 0.0, played.ended.set)
+    played.slot -= 1  # it is asked for between the boundaries
+    played.do_begin_slowly(None)
     played.slot += 1
     turn()
-    played.end()
+    played.do_decide(None)
     turn()
     assert timeouts == [AGAIN, 0.0]
     assert played.workers(uid) == 4
-
-
-def test_new_machines_are_planned_at_once_and_no_pod_is_deleted_meanwhile(
-    played: InThread,
-) -> None:
-    uid = played.submit(rigid("first", 4, 40))
-    played.step()
-    pods: Mapping[str, Any] = dict(played.pods)
-    played.nodes.append(node("n9", "worker", 4))
-    played.slot += 1
-    assert played.reconciler.plan_if_due(played.now(), played.seen, 0.0, played.ended.set)
-    played.settle()
-    assert played.workers(uid) == 4
-    assert len(pods) == len(played.pods)
-
-
-def test_an_error_of_the_policy_is_told_as_without_a_thread(played: InThread) -> None:
-    uid = played.submit(rigid("first", 4, 40))
-    played.step()
-    played.submit(rigid("other", 4, 40))
-    played.begin()
-    played.slow.fault = True
-    played.end()
-    assert "SystemError" in str(played.said(uid, "Stalled")) or "not of any job" in str(
-        played.status(uid)
-    )
-    assert played.workers(uid) == 4, "the last plan is kept"

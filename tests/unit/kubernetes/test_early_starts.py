@@ -35,7 +35,6 @@ class Streamed(Played):
             self.come.append((float(at), *self.drawn(draw, f"j{k}")))
 
     def drawn(self, draw: Any, name: str) -> tuple[str, dict[str, Any]]:
-        """The kind of a random job, and what makes it."""
         workers, slots = int(draw.integers(1, 6)), float(draw.integers(1, 12))
         least = workers if draw.random() < 0.6 else int(draw.integers(1, workers + 1))
         utility = {
@@ -105,7 +104,6 @@ class Streamed(Played):
             self.settle()
 
     def record(self) -> None:
-        """What the policy has decided in this slot."""
         held = {
             e.spec.uid: (e.allocation, round(e.done, 6))
             for e in self.reconciler.driver.jobs.values()

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from baselines import FIFO
 from oasis.driver.driver import Driver
 from oasis.kubernetes import names
-from oasis.kubernetes.cluster.gangs import matched
-from oasis.kubernetes.cluster.nodes import Place
 from oasis.kubernetes.cluster.pods import claimed, claims_of
 from oasis.kubernetes.control.job_reader import JobReader
+from oasis.kubernetes.control.quota import Quota
 from oasis.kubernetes.objects.existing import (
     JOB,
     JOBSET,
     JOBSET_NAME,
     TRAINJOB,
+    WORKLOAD,
     ExistingKind,
     existing_objects,
     job_items,
@@ -27,10 +29,12 @@ from oasis.kubernetes.objects.existing import (
 )
 from oasis.kubernetes.objects.oasis_job import JobSpec
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
-from oasis.scheduling.job import Allocation
-from tests.unit.kubernetes.played import CLOCK, MANAGED, Played, foreign
+from oasis.kubernetes.objects.workload import switching
+from oasis.model.errors import InstanceError
+from tests.unit.kubernetes.kueue import Queued, cluster_queue, theirs
+from tests.unit.kubernetes.played import CLOCK, GPU, MANAGED, Played, foreign
 
-PLACES = tuple(Place(n, n, n, frozenset({"worker", "ps"}), Fraction(1)) for n in ("n0", "n1", "n2"))
+ROWS = yaml.safe_load(Path(__file__).with_name("objects.yaml").read_text(encoding="utf-8"))
 CONTAINER = {"resources": {"requests": {"cpu": "1"}, "limits": {"nvidia.com/gpu": "1"}}}
 
 
@@ -92,7 +96,7 @@ def test_a_trainjob_has_the_pods_of_its_runtime_and_waits_until_the_trainer_has_
     seen["jobsets"] = [made_by_trainer(train, 5)]
     reader.read_new(seen, drives, 0.0)
     spec = reader.specs["u"]
-    assert (spec.min_workers, spec.job.chunks, spec.fixed_ps) == (5, 5, None)
+    assert (spec.min_workers, spec.job.chunks, spec.ps_count) == (5, 5, 0)
     assert spec.worker_requests["nvidia.com/gpu"] == 1
     seen["jobsets"] = []
     assert reader.read(seen, drives, 0.0) == {"u": spec}, "the Trainer makes it again"
@@ -119,9 +123,6 @@ def test_what_we_write_changes_no_version_and_what_the_owner_edits_does() -> Non
     assert version_of(found, JOB) == version
     found["metadata"]["annotations"][names.MAXIMUM] = "5"
     assert version_of(found, JOB) != version
-
-
-# -- pods ----------------------------------------------------------------------------------------
 
 
 def pod(name: str, node: str | None = None, phase: str = "Pending", **meta: Any) -> dict[str, Any]:
@@ -183,15 +184,6 @@ def test_a_jobset_keeps_its_pods_when_a_trainjob_of_its_name_comes() -> None:
     assert claims[mark] == running["metadata"]["uid"]
 
 
-def test_what_has_succeeded_is_not_waited_for() -> None:
-    pods = {p["metadata"]["name"]: p for p in (pod("a", "n0", "Succeeded"), pod("b", "n0"))}
-    wanted = matched(read(batch_job(2)), batch_job(2), Allocation(((0, 2),)), PLACES, pods)
-    assert [w.name for w in wanted] == ["b"]
-
-
-# -- from the objects to the policy ---------------------------------------------------------------
-
-
 def test_the_order_of_jobs_is_that_of_their_creation_whatever_is_written_on_them() -> None:
     reader, drives = reading()
     one, other = batch_job(uid="one"), batch_job(uid="other")
@@ -200,3 +192,41 @@ def test_the_order_of_jobs_is_that_of_their_creation_whatever_is_written_on_them
     assert list(reader.read({"jobs": [one, other]}, drives, 0.0)) == ["one", "other"]
     one["metadata"]["resourceVersion"] = "7"  # its status was written
     assert list(reader.read({"jobs": [other, one]}, drives, 0.0)) == ["one", "other"]
+
+
+# -- Workloads of Kueue, beside the scenarios of kueue.yaml ---------------------------------------
+
+
+def test_which_workloads_are_ours() -> None:
+    played = Queued(FIFO)
+    for name in ("gated", "plain", "replaced", "orphan"):
+        played.queue_job(name, 1, 1)
+    played.batch["plain"]["spec"]["template"]["spec"]["schedulingGates"] = []
+    played.change_work("replaced", {"conditions": [("Finished", True, "OutOfSync")]})
+    seen = played.seen()
+    del seen["workloads"][3]["metadata"]["ownerReferences"]
+    ((kind, item),) = job_items({**seen, "jobs": []})
+    assert (kind, item["metadata"]["uid"]) == (WORKLOAD, "gated")
+    ray = seen["workloads"][0]
+    ray["metadata"]["ownerReferences"] = [{"kind": "RayJob", "uid": "r"}]
+    ray["metadata"]["annotations"] |= {names.MINIMUM: "1", names.MAXIMUM: "2"}
+    ((_, item),) = job_items({**seen, "jobs": [], "workloads": [ray]})
+    with pytest.raises(InstanceError, match="expected none: a RayJob cannot be resized"):
+        parse(item, WORKLOAD, CLOCK, DEFAULT_RESOURCES)
+    alone = {"metadata": {"namespace": "ns"}, "spec": {"active": True, "target": None, "gates": []}}
+    alone["spec"]["owner"] = {"apiVersion": "a/v1", "kind": "Ray", "name": "r", "uid": "u"}
+    where, _ = switching(alone, suspend=False)
+    assert where.path("ns", "r") == "/apis/a/v1/namespaces/ns/rays/r"
+
+
+@pytest.mark.parametrize("row", ROWS["cluster queues"], ids=str)
+def test_what_a_cluster_queue_has_and_can_borrow(row: dict[str, Any]) -> None:
+    played = Queued(FIFO)
+    played.queue_job("one", 1, 1)
+    queues, work = [], [theirs(name, used) for name, _, _, used, _ in row["queues"]]
+    for name, cohort, most, _, more in row["queues"]:
+        queues.append(cluster_queue(name, cohort, nominalQuota=str(most), **more))
+    quota, seen = Quota(DEFAULT_RESOURCES), played.seen()
+    quota.look({**seen, "clusterqueues": queues, "workloads": seen["workloads"][:1] + work})
+    assert quota._free == {"team": {GPU: Fraction(row["free"])}}
+    assert quota._total == {GPU: Fraction(row["free"])}

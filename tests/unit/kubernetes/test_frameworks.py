@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from oasis.kubernetes import names
-from oasis.kubernetes.acting import Action, Create, Delete, Open
+from oasis.kubernetes.acting import Action, Delete, Open
 from oasis.kubernetes.objects.network import (
     LABEL,
     Gang,
@@ -95,21 +95,16 @@ class Given(BasePolicy):
 class OneGang(Played):
     """Pods of one job; those that are deleted go when nothing else is to be done."""
 
-    def __init__(self, framework: str = "none", **spec: Any) -> None:
+    def __init__(self, resize: str) -> None:
         self.given, self.ending = Given(), list[str]()
         self.opened_beside: list[set[str]] = []  # the pods that were there when one was opened
         super().__init__(lambda: self.given)
         self.nodes = [node(name, group, 4) for name, group in GROUPS_OF.items()]
         self.restart()
         made = job("bert", slots=1e6, maximum=9)
-        made["spec"] |= {"network": {"framework": framework}, **spec}
+        made["spec"] |= {"network": {"framework": "none"}, "resizePolicy": resize}
         made["spec"]["parameterServers"] = {"template": pods(cpu="1")}
-        self.uid = self.submit(made)
-
-    def hold(self, held: Allocation) -> None:
-        """Begin a slot with this plan, and carry it out."""
-        self.given.held = held
-        self.step()
+        self.submit(made)
 
     def settle(self) -> None:
         super().settle()
@@ -122,85 +117,23 @@ class OneGang(Played):
         if isinstance(action, Delete):
             self.ending.append(action.pod["metadata"]["name"])
             self.stuck.add(self.ending[-1])
-        if isinstance(action, Create):
-            assert action.body["metadata"]["name"] not in self.pods, (
-                "409: a pod of that name is there"
-            )
         if isinstance(action, Open):
-            assert self.services, "before the Service is there, no name resolves"
             self.opened_beside.append(set(self.pods))
         super()._carry_out(action)
 
-    def indices(self, task: str = "worker") -> dict[int, str]:
-        """Node by index."""
-        found = {}
+    def gang(self) -> dict[tuple[str, int], dict[str, Any]]:
+        found: dict[tuple[str, int], dict[str, Any]] = {}
         for pod in self.pods.values():
-            labels = pod["metadata"]["labels"]
-            if labels[names.TASK] == task:
-                index = int(labels[names.INDEX])
-                assert index not in found, "two pods of one index"
-                assert pod["spec"]["hostname"] == f"bert-{task}-{index}"
-                assert pod["spec"]["subdomain"] == "bert"
-                found[index] = pod["metadata"]["annotations"][names.NODE]
+            labels, spec = pod["metadata"]["labels"], pod["spec"]
+            task, index = labels[names.TASK], int(labels[names.INDEX])
+            assert (task, index) not in found, "two pods of one index"
+            assert (spec["hostname"], spec["subdomain"]) == (f"bert-{task}-{index}", "bert")
+            found[task, index] = pod
         return found
 
-    def uids(self) -> dict[tuple[str, int], str]:
-        labels = [(pod["metadata"]["labels"], pod["metadata"]["uid"]) for pod in self.pods.values()]
-        return {(each[names.TASK], int(each[names.INDEX])): uid for each, uid in labels}
 
-    def read(self, task: str, index: int) -> dict[str, str]:
-        """Variables of a pod, as its container gets them."""
-        for pod in self.pods.values():
-            labels = pod["metadata"]["labels"]
-            if (labels[names.TASK], labels[names.INDEX]) == (task, str(index)):
-                notes = pod["metadata"]["annotations"]
-                env = pod["spec"]["containers"][0]["env"]
-                paths = {e["name"]: e["valueFrom"]["fieldRef"]["fieldPath"] for e in env}
-                assert paths.pop("POD_NAME") == "metadata.name"
-                return {name: notes[path[22:-2]] for name, path in paths.items()}
-        raise KeyError((task, index))
-
-
-def test_a_gang_begins_with_indices_from_0_and_a_service() -> None:
-    played = OneGang()
-    played.hold(plan(a=2, b=1, p=1))
-    assert len(played.pods) == 4
-    (service,) = played.services
-    assert service["metadata"]["name"] == "bert"
-    assert service["metadata"]["ownerReferences"][0]["uid"] == played.uid
-    assert service["spec"] == {
-        "clusterIP": "None",
-        "selector": {names.JOB_UID: played.uid},
-        "publishNotReadyAddresses": True,
-        "ports": [{"name": "train", "port": 2222}],
-    }
-    assert (played.indices(), played.indices("ps")) == ({0: "a", 1: "a", 2: "b"}, {0: "p"})
-    assert played.read("worker", 2) == {
-        "OASIS_TASK": "worker",
-        "OASIS_INDEX": "2",
-        "OASIS_HOSTS": "bert-worker-0.bert,bert-worker-1.bert,bert-worker-2.bert",
-        "OASIS_PS_HOSTS": "bert-ps-0.bert",
-        "OASIS_PORT": "2222",
-    }
-
-
-@pytest.mark.parametrize(("index", "how"), [(0, "deleted"), (0, "failed"), (1, "failed")])
-def test_a_worker_0_that_is_gone_takes_the_others_with_it_and_another_comes_again(
-    index: int, how: str
-) -> None:
-    played = OneGang("torch")
-    played.hold(plan(a=2, b=1, p=1))
-    before = played.uids()
-    (gone,) = (n for n, p in played.pods.items() if p["metadata"]["uid"] == before["worker", index])
-    if how == "deleted":
-        del played.pods[gone]
-    else:
-        played.pods[gone]["status"]["phase"] = "Failed"
-    played.settle()
-    now = played.uids()
-    assert (now.keys(), played.indices()) == (before.keys(), {0: "a", 1: "a", 2: "b"})
-    anew = {key for key in now if now[key] != before[key]}
-    assert anew == ({("worker", index)} if index else now.keys())
+def at(pod: dict[str, Any]) -> str:
+    return str(pod["metadata"]["annotations"][names.NODE])
 
 
 def random_plan(draw: random.Random) -> Allocation:
@@ -217,44 +150,42 @@ def by_node(held: Allocation, task: str) -> Counter[str]:
 
 @pytest.mark.parametrize("seed", range(30))
 def test_over_any_plans_indices_are_those_of_the_rule(seed: int) -> None:
-    draw = random.Random(seed)
-    elastic = seed % 2 == 0
-    played = OneGang(resizePolicy="elastic" if elastic else "restart")
+    draw, elastic = random.Random(seed), seed % 2 == 0
+    played = OneGang("elastic" if elastic else "restart")
     before, held = plan(), plan()
     for _ in range(12):
         before, held = held, random_plan(draw)
-        old, uids, there = played.indices(), played.uids(), set(played.pods)
-        changed = draw.random() < 0.5
+        old, there, changed = played.gang(), set(played.pods), draw.random() < 0.5
+        uids = {pod["metadata"]["uid"] for pod in old.values()}
         if changed:  # before it is carried out
             played.given.held = held
             played.plan()
             held = random_plan(draw)
-        opened = len(played.opened_beside)
-        played.hold(held)
-        now = played.indices()
-        assert Counter(now.values()) == by_node(held, "worker")
-        assert Counter(played.indices("ps").values()) == by_node(held, "ps")
-        assert not now or 0 in now
-        hosts = ",".join(f"bert-worker-{k}.bert" for k in sorted(now))
-        kept = {key for key, uid in played.uids().items() if uids.get(key) == uid}
-        for index in now:
-            if ("worker", index) not in kept and (held == before or not elastic):
-                assert played.read("worker", index)["OASIS_HOSTS"] == hosts
+        opened, played.given.held = len(played.opened_beside), held
+        played.step()
+        now = played.gang()
+        for group in ("worker", "ps"):
+            assert by_node(held, group) == Counter(at(p) for (t, _), p in now.items() if t == group)
+        workers = sorted(index for task, index in now if task == "worker")
+        assert not workers or workers[0] == 0
+        kept = {key for key, pod in now.items() if pod["metadata"]["uid"] in uids}
+        hosts = ",".join(f"bert-worker-{k}.bert" for k in workers)
+        for key in now.keys() - kept if held == before or not elastic else ():
+            assert now[key]["metadata"]["annotations"][f"{names.ENV}OASIS_HOSTS"] == hosts
         if changed:
             continue
-        goes_on = bool(old) and (
-            held == before
-            if not elastic
-            else old[0] in now.values() and by_node(held, "ps") == by_node(before, "ps")
-        )
+        if not elastic:
+            goes_on = bool(old) and held == before
+        else:
+            goes_on = bool(old) and by_node(held, "worker")[at(old["worker", 0])] > 0
+            goes_on = goes_on and by_node(held, "ps") == by_node(before, "ps")
         if not goes_on:
             assert not kept
             beside = played.opened_beside[opened:]
             assert not any(there & pods for pods in beside), "one gang at a time"
-            assert sorted(now) == list(range(len(now)))
+            assert workers == list(range(len(workers)))
             continue
-        wanted = by_node(held, "worker")
         for name in "abc":
-            mine = sorted(k for k, at in old.items() if at == name)
-            stays = mine[: wanted[name]]
-            assert {k for k in mine if ("worker", k) in kept} == set(stays)
+            mine = sorted(k for (task, k), p in old.items() if (task, at(p)) == ("worker", name))
+            stay = {k for k in mine if ("worker", k) in kept}
+            assert stay == set(mine[: by_node(held, "worker")[name]])

@@ -26,7 +26,6 @@ ALL = {"workers": {"maximum": 8}}  # a form
 
 
 def typical(cluster: oasis.Cluster) -> PriceBounds:
-    """Bounds of prices from jobs like these."""
     made, clock = job("past", slots=8.0 * RIVAL), SlotClock(SLOT)
     made["metadata"] |= {"uid": "past"}
     made["spec"]["utility"] = FALLING
@@ -91,8 +90,8 @@ def outcome(policy: str, lie: str, honest: bool) -> tuple[int, float]:
     while made.phase(uid) != "Completed" and made.slot < 60:
         made.pass_slot()
     if made.lie == "forms":
-        refused = [made.placed(uid) for uid in made.theirs if uid in made.jobs]
-        assert any("raises its work to" in message for _, message in refused), refused
+        refused = [str(made.said(uid, "Placed")) for uid in made.theirs if uid in made.jobs]
+        assert any("raises its work to" in message for message in refused), refused
     return made.status(uid).get("completionSlot", made.slot), made.status(uid).get("utility", 0.0)
 
 

@@ -18,11 +18,16 @@ import oasis
 from oasis.kubernetes.cluster.pods import on_node
 from oasis.kubernetes.objects.node_affinity import REQUIRED, NodeRules
 from oasis.kubernetes.objects.schema import checked_template
-from tests.kubernetes.controlplane.nodes import taint_object
 from tests.unit.kubernetes.played import Played, policy, rigid
 from tests.unit.kubernetes.played import node as worker_node
 
 LABELS = {"gpu": "a100", "zone": "b", "memory": "80", "empty": "", "odd": "1_0", "huge": "9" * 30}
+
+
+def taint_object(text: str) -> dict[str, str]:
+    name, effect = text.split(":")
+    key, _, value = name.partition("=")
+    return {"key": key, "effect": effect} | ({"value": value} if value else {})
 
 
 def node(*taints: str, labels: dict[str, str] = LABELS, cordoned: bool = False) -> dict[str, Any]:
@@ -33,7 +38,6 @@ def node(*taints: str, labels: dict[str, str] = LABELS, cordoned: bool = False) 
 
 
 def spec_of(spec: dict[str, Any]) -> dict[str, Any]:
-    """The spec of a row, in which `terms` are those of its node affinity."""
     found = {name: value for name, value in spec.items() if name != "terms"}
     asked = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": spec.get("terms")}}}
     return found | ({"affinity": asked} if "terms" in spec else {})

@@ -1,18 +1,22 @@
-"""Checkpoints, leases, stores, statuses, machines, writes, probes, rights: each on its own."""
+"""Checkpoints, stores, statuses, machines, writes, probes, rights, and what is kept of objects and
+reported by processes: each on its own."""
 
 from __future__ import annotations
 
+import io
 import json
 import logging
-import queue
+import os
 import random
 import re
 import socket
+import ssl
 import subprocess
 import sys
 import time
 import urllib.request
 from collections.abc import Iterator
+from copy import deepcopy
 from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,29 +24,38 @@ from typing import Any
 from urllib.error import HTTPError
 
 import pytest
+import yaml
 
+from deploy import reporter
 from experiments.cli.commands.kubernetes.running import _show
 from oasis.kubernetes import names
 from oasis.kubernetes.acting import Delete
 from oasis.kubernetes.api.connection import ApiError, parsed_error
-from oasis.kubernetes.api.resources import PODS, Objects
+from oasis.kubernetes.api.resources import NODES, OASIS_JOBS, PODS, Objects, ResourceKind
+from oasis.kubernetes.api.trimming import trimmed_node, trimmed_pod, without_fields
 from oasis.kubernetes.api.watching import ObjectStore
-from oasis.kubernetes.cluster.nodes import foreign_use, places_of, site_of
-from oasis.kubernetes.cluster.pods import Report, reported
+from oasis.kubernetes.cluster import pods as p
+from oasis.kubernetes.cluster.nodes import (
+    allocatable,
+    foreign_use,
+    has_ended,
+    is_usable,
+    places_of,
+    site_of,
+)
+from oasis.kubernetes.cluster.pods import Report, claimed, reported
 from oasis.kubernetes.control import controller as loop
 from oasis.kubernetes.control.checkpoint import PART, Checkpoint
-from oasis.kubernetes.control.controller import SETTLE, Controller
+from oasis.kubernetes.control.controller import Controller
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.settings import ControllerSettings, JsonFormatter
-from oasis.kubernetes.control.statuses import StatusWriter
-from oasis.kubernetes.objects.conditions import decision_message
 from oasis.kubernetes.objects.existing import EXISTING
 from oasis.kubernetes.objects.manifests import own, shared
-from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
-from oasis.model.decision import Decision
+from oasis.kubernetes.objects.node_affinity import NodeRules
+from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES, requests_of
 from oasis.model.errors import InputError, InstanceError
 from tests.unit.kubernetes.fake_api import FakeConnection, controller, status_writer, store, writer
-from tests.unit.kubernetes.played import CLOCK, foreign, node
+from tests.unit.kubernetes.played import foreign, node
 
 # -- checkpoints, leases, stores, statuses ---------------------------------------------------------
 
@@ -55,11 +68,19 @@ def checkpoint(connection: Any) -> Checkpoint:
 
 
 @pytest.mark.parametrize("size", [0, 10, 2 * PART + 5])
-def test_a_checkpoint_of_any_size_is_read_as_it_was_written(size: int) -> None:
-    connection = FakeConnection()
-    document = {"noise": random.Random(1).randbytes(size).hex()}
-    checkpoint(connection).write(document)
+def test_a_checkpoint_of_any_size_is_read_as_it_was_written_and_not_without_a_part(
+    size: int,
+) -> None:
+    connection, document = FakeConnection(), {"noise": random.Random(1).randbytes(size).hex()}
+    kept = checkpoint(connection)
+    kept.write(document)
+    before = len(connection.asked)
+    kept.write(document)
+    assert len(connection.asked) == before, "it has not changed"
     assert checkpoint(connection).read() == document
+    for part in [path for path in connection.objects if not path.endswith("/one")][:1]:
+        del connection.objects[part]
+        assert checkpoint(connection).read() is None
 
 
 def test_of_two_controllers_the_second_cannot_write() -> None:
@@ -71,23 +92,6 @@ def test_of_two_controllers_the_second_cannot_write() -> None:
     with pytest.raises(ApiError, match="409 Conflict"):
         other.write({"slot": 2})
     assert checkpoint(connection).read() == {"slot": 1}
-
-
-def test_a_checkpoint_without_one_of_its_parts_is_none() -> None:
-    connection = FakeConnection()
-    checkpoint(connection).write({"noise": random.Random(1).randbytes(2 * PART).hex()})
-    parts = [path for path in connection.objects if not path.endswith("/one")]
-    del connection.objects[parts[0]]
-    assert checkpoint(connection).read() is None
-
-
-def test_what_has_not_changed_is_not_written() -> None:
-    connection = FakeConnection()
-    kept = checkpoint(connection)
-    kept.write({"slot": 1})
-    before = len(connection.asked)
-    kept.write({"slot": 1})
-    assert len(connection.asked) == before
 
 
 def test_a_pod_is_made_once_though_the_answer_is_lost() -> None:
@@ -139,16 +143,6 @@ def test_the_list_of_one_namespace_says_nothing_of_another() -> None:
     assert store.items() == []
 
 
-def test_statuses_tell_news_once() -> None:
-    job = StatusWriter({"metadata": {"name": "j", "namespace": "d", "generation": 2}}, CLOCK)
-    job.rejected("payoff not positive: too dear", None, None, 0.0)
-    job.rejected("payoff not positive: too dear", None, None, 9.0)
-    assert [(kind, reason) for kind, reason, _, _ in job.news] == [("Warning", "PayoffNonPositive")]
-    assert job.body()["status"]["phase"] == "Rejected"
-    assert job.body()["status"]["observedGeneration"] == 2
-    assert "no utility" in decision_message(Decision("j", False, reason="no room"), "no room", None)
-
-
 def test_nodes_become_machines_with_what_others_leave() -> None:
     roles = {"w10": "worker", "w9": "worker", "x": None, "p": "ps", "b": "both"}
     nodes = {name: node(name, role, 4) for name, role in roles.items()}
@@ -183,19 +177,6 @@ def test_errors_of_the_server_are_read_as_status_or_as_text() -> None:
     assert str(found) == "GET /x: 409 Conflict: m"
 
 
-# -- writing -------------------------------------------------------------------------------------
-
-
-def test_requests_are_counted_by_method_and_status() -> None:
-    metrics = Metrics()
-    metrics.attempt("GET", 200, 0.1)
-    metrics.attempt("GET", 0, 0.2)
-    value = metrics.registry.get_sample_value
-    for status in ("200", "0"):
-        assert value("oasis_requests_total", {"method": "GET", "status": status}) == 1.0
-    assert value("oasis_request_seconds_count", {"method": "GET"}) == 2.0
-
-
 def test_a_write_that_cannot_be_made_is_the_error_of_its_job_alone() -> None:
     connection, body = FakeConnection(), {"metadata": {"name": "p", "namespace": "ns", "uid": "u"}}
     pod = connection.request("POST", PODS.path("ns"), body=body)
@@ -205,44 +186,6 @@ def test_a_write_that_cannot_be_made_is_the_error_of_its_job_alone() -> None:
     clerk.close()
     assert isinstance(failures["odd"], KeyError)
     assert failures.keys() == {"odd"}
-
-
-def test_a_status_that_cannot_be_written_does_not_keep_others_from_theirs(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    metrics, jobs = Metrics(), [status_writer(name) for name in ("odd", "other")]
-    jobs[0].body = None  # type: ignore[assignment, method-assign]
-    clerk = writer(FakeConnection(), metrics)
-    clerk.write_statuses(jobs)
-    clerk.close()
-    assert [job.written is not None for job in jobs] == [False, True]
-    assert "Traceback" in caplog.text
-    assert metrics.registry.get_sample_value("oasis_job_errors_total", {"doing": "telling"}) == 1
-
-
-NOW = 100.0
-
-
-@pytest.mark.parametrize(
-    ("busy", "until", "expected"),
-    [
-        (0.25, NOW + 60.0, 0.25),
-        (0.25, NOW + 0.125, 0.125),
-        (0.25, NOW - 1.0, SETTLE),
-        (0.0, NOW + 60.0, SETTLE),
-    ],
-)
-def test_the_wait_is_that_of_a_turn_or_ends_at_the_boundary(
-    monkeypatch: pytest.MonkeyPatch, busy: float, until: float, expected: float
-) -> None:
-    slept: list[float] = []
-    monkeypatch.setattr(time, "sleep", slept.append)
-    news: queue.Queue[tuple[str, int]] = queue.Queue()
-    news.put(("pods", 1))
-    news.put(("pods", 2))
-    controller: Any = SimpleNamespace(_news=news, _now=lambda: NOW, _busy=busy)
-    assert Controller._gather(controller, until) == [("pods", 1), ("pods", 2)]
-    assert slept == [expected]
 
 
 def test_a_line_of_json_has_what_was_given_an_error_and_nothing_else() -> None:
@@ -293,21 +236,6 @@ def test_what_is_told_on_a_job_is_logged_with_its_fields(caplog) -> None:  # typ
     assert line.getMessage() == "ns/a: Planned: 2 workers"
 
 
-@pytest.fixture
-def one() -> Controller:
-    """A controller that was not started."""
-    return controller()
-
-
-@pytest.fixture
-def port(one: Controller) -> Iterator[int]:
-    probes = {"/healthz": one.stuck, "/readyz": one.unready}
-    server = Metrics().serve(0, probes)
-    yield server.server_port
-    server.shutdown()
-    server.server_close()
-
-
 def ask(port: int, path: str, host: str = "127.0.0.1") -> tuple[int, str]:
     try:
         with urllib.request.urlopen(f"http://{host}:{port}{path}", timeout=10.0) as answer:
@@ -317,41 +245,47 @@ def ask(port: int, path: str, host: str = "127.0.0.1") -> tuple[int, str]:
             return error.code, error.read().decode()
 
 
-def fill(one: Controller) -> None:
-    for watcher in one.watchers:
-        watcher.synced.set()
+@pytest.fixture
+def probed() -> Iterator[tuple[Controller, int]]:
+    one = controller()
+    server = Metrics().serve(0, {"/healthz": one.stuck, "/readyz": one.unready})
+    yield one, server.server_port
+    server.shutdown()
+    server.server_close()
+
+
+OK = 200, "ok\n"
 
 
 def test_ready_once_all_is_listed_and_the_lease_is_ours_or_anothers(
-    one: Controller, port: int
+    probed: tuple[Controller, int],
 ) -> None:
+    one, port = probed
     status, text = ask(port, "/readyz")
     assert (status, text.partition(":")[0]) == (503, "not listed yet")
     assert "oasisjobs" in text
-    fill(one)
-    assert ask(port, "/readyz") == (503, f"{one.unready()}\n")
+    for watcher in one.watchers:
+        watcher.synced.set()
     assert "lease" in (one.unready() or "")
+    assert ask(port, "/readyz") == (503, f"{one.unready()}\n")
     one.lease.other = "another"  # we stand by
-    assert ask(port, "/readyz") == (200, "ok\n")
-    one.lease.other = ""
-    one.lease._renewed = time.monotonic()
-    assert ask(port, "/readyz") == (200, "ok\n")
+    assert ask(port, "/readyz") == OK
+    one.lease.other, one.lease._renewed = "", time.monotonic()
+    assert ask(port, "/readyz") == OK
     one._troubles = frozenset({"pods: no answer"})
     assert ask(port, "/readyz") == (503, "pods: no answer\n")
 
 
-def test_alive_as_long_as_turns_begin(one: Controller, port: int) -> None:
-    assert ask(port, "/healthz") == (200, "ok\n")
+def test_alive_as_long_as_turns_begin(probed: tuple[Controller, int]) -> None:
+    one, port = probed
+    assert ask(port, "/healthz") == OK
+    if socket.has_dualstack_ipv6():
+        assert ask(port, "/healthz", "[::1]") == OK
     one._turned -= loop.STUCK + 1.0
     status, text = ask(port, "/healthz")
     assert (status, text.startswith("the last turn began")) == (503, True)
     one._turn()
-    assert ask(port, "/healthz") == (200, "ok\n")
-
-
-def test_a_pod_of_either_family_is_answered(port: int) -> None:
-    if socket.has_dualstack_ipv6():
-        assert ask(port, "/healthz", "[::1]") == (200, "ok\n")
+    assert ask(port, "/healthz") == OK
 
 
 DASHBOARD = Path(__file__).parents[3] / "deploy" / "grafana-dashboard.json"
@@ -367,9 +301,6 @@ def test_the_dashboard_asks_for_what_is_exported_and_shows_all_of_it() -> None:
     # Sizes that only say something where something else is wrong.
     hidden = {"oasis_checkpoint_bytes", "oasis_slot"}
     assert {each.name for each in families if each.name not in text} == hidden
-
-
-# -- rights in some namespaces alone ---------------------------------------------------------------
 
 
 def test_jobs_of_every_kind_may_be_switched_and_their_status_is_protected() -> None:
@@ -392,3 +323,144 @@ def test_jobs_of_every_kind_may_be_switched_and_their_status_is_protected() -> N
 def test_settings_that_contradict_each_other(more: dict[str, Any]) -> None:
     with pytest.raises(InputError, match="namespaced"):
         ControllerSettings(**more)
+
+
+WHOLE = yaml.safe_load(Path(__file__).with_name("untrimmed.yaml").read_text(encoding="utf-8"))
+FIELDS = WHOLE["pod"]["metadata"]["managedFields"]
+
+
+def pod(gated: bool, **meta: Any) -> dict[str, Any]:
+    """A pod with all fields that an API server sends."""
+    made = deepcopy(WHOLE["pod"])
+    made["metadata"] |= meta
+    del made["spec"]["nodeName" if gated else "schedulingGates"]
+    made["status"]["phase"] = "Pending" if gated else "Running"
+    made["status"]["conditions"][1]["status"] = str(not gated)
+    return made  # type: ignore[no-any-return]
+
+
+def read(found: dict[str, Any]) -> list[Any]:
+    """All that is ever asked of a pod."""
+    facts = (p.is_gated, p.is_ending, p.is_working, p.is_unschedulable, p.target_node)
+    return [
+        *(fact(found) for fact in facts),
+        has_ended(found),
+        requests_of(found["spec"]),
+        p.reported({"a": found}),
+        p.condition(found, "Ready"),
+        *(fact(found) for fact in (p.failures, p.last_failure)),
+        p.complaint([found]),
+        claimed(found, {("Job", "d", "u"): "x", (names.KIND, "d", "u"): "u"}),
+    ]
+
+
+@pytest.mark.parametrize("gated", [True, False])
+@pytest.mark.parametrize(
+    "meta",
+    [
+        {},
+        {"deletionTimestamp": "2031-01-01T00:00:00Z"},
+        {"managedFields": FIELDS[1:]},
+        {"labels": None},
+        {"ownerReferences": [{"kind": "Job", "uid": "u", "controller": True}]},
+    ],
+)
+def test_of_a_pod_everything_is_kept_that_is_read(gated: bool, meta: dict[str, Any]) -> None:
+    whole = pod(gated, **meta)
+    kept = trimmed_pod(whole)
+    assert read(kept) == read(whole)
+    assert trimmed_pod(kept) == kept, "what an own write answered may be cut down twice"
+    text = json.dumps(kept)
+    # The variables of a large gang are long, and nobody here reads them again.
+    for gone in ("fieldsV1", "image", "Initialized", "hostIPs", "a-worker-0.a"):
+        assert gone in json.dumps(whole)
+        assert gone not in text
+    for name in ("affinity", "tolerations"):
+        assert (name in kept["spec"]) == gated, "nobody asks for it once the gate is open"
+    assert (kept["spec"]["hostname"], kept["spec"]["subdomain"]) == ("a-worker-0", "a")
+    if gated:
+        assert NodeRules.of(kept["spec"]) == NodeRules.of(whole["spec"])
+    assert whole == pod(gated, **meta), "the whole one is left as it was"
+
+
+@pytest.mark.parametrize("status", WHOLE["troubles"], ids=str)
+def test_of_what_went_wrong_in_a_pod_everything_is_kept_that_is_told(status: Any) -> None:
+    whole = pod(gated=False)
+    whole["status"] |= status
+    assert read(trimmed_pod(whole)) == read(whole) != read(pod(gated=False))
+    assert trimmed_pod(trimmed_pod(whole)) == trimmed_pod(whole)
+
+
+def test_of_a_node_everything_is_kept_that_is_read() -> None:
+    whole = WHOLE["node"]
+    kept = trimmed_node(whole)
+    assert is_usable(kept) == is_usable(whole) is False
+    assert allocatable(kept) == allocatable(whole)
+    assert places_of([kept], None) == places_of([whole], None)
+    ready = {**whole, "spec": {}}
+    assert is_usable(trimmed_node(ready)) is is_usable(ready) is True
+    assert "images" not in kept["status"]
+
+
+def test_each_kind_knows_what_is_kept_of_it_and_lists_it_so() -> None:
+    assert (PODS.kept, NODES.kept, OASIS_JOBS.kept) == (trimmed_pod, trimmed_node, without_fields)
+    assert ResourceKind("/api/v1", "others").kept is without_fields
+    found = without_fields(pod(gated=True))
+    managers = [{"manager": "kubelet"}, {"manager": names.FIELD_MANAGER}]
+    assert found["metadata"].pop("managedFields") == managers
+    whole = pod(gated=True)
+    del whole["metadata"]["managedFields"]
+    assert found == whole
+    connection = FakeConnection()
+    page = {"items": [pod(gated=True)], "metadata": {"resourceVersion": "9"}}
+    connection.objects["/api/v1/pods"] = page
+    objects = Objects(connection)  # type: ignore[arg-type]
+    assert objects.list_all(PODS) == ([pod(gated=True)], "9")
+    assert objects.list_all(PODS, kept=PODS.kept) == ([trimmed_pod(pod(gated=True))], "9")
+
+
+@pytest.fixture
+def sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    for name, content in (("namespace", "ns\n"), ("token", "t0\n")):
+        (tmp_path / name).write_text(content)
+    found: list[Any] = []
+    monkeypatch.setattr(reporter, "ACCOUNT", tmp_path)
+    monkeypatch.setattr(ssl, "create_default_context", lambda cafile: cafile)
+    monkeypatch.setattr(reporter, "urlopen", lambda made, **_: found.append(made) or io.BytesIO())
+    for name, value in (("KUBERNETES_SERVICE_HOST", "h"), ("KUBERNETES_SERVICE_PORT", "6443")):
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("POD_NAME", "p")
+    return found
+
+
+@pytest.mark.parametrize(
+    ("said", "read"),
+    [
+        ((12.5, -1e-7), Report(12.5, -1e-7)),
+        ((1e7, None), Report(1e7, None)),
+        ((None, 3.0), Report(None, 3.0)),
+        ((0.0, 0.1), Report(0.0, 0.1)),
+    ],
+)
+def test_what_is_reported_is_what_is_read(
+    said: tuple[Any, Any], read: Report, sent: list[Any]
+) -> None:
+    reporter.report(*said)
+    (made,) = sent
+    assert (made.method, made.full_url) == ("PATCH", "https://h:6443/api/v1/namespaces/ns/pods/p")
+    assert made.headers["Authorization"] == "Bearer t0"
+    assert reported({"p": json.loads(made.data)}) == read
+
+
+def test_what_is_no_number_is_refused(sent: list[Any]) -> None:
+    with pytest.raises(ValueError, match="loss: expected a finite number, got nan"):
+        reporter.report(loss=float("nan"))
+    assert not sent
+
+
+def test_the_file_needs_python_alone(tmp_path: Path) -> None:
+    copy = tmp_path / "reporter.py"
+    copy.write_text(Path(reporter.__file__).read_text())
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    words = [sys.executable, "-I", "-S", str(copy)]
+    subprocess.run(words, check=True, cwd=tmp_path, env=env)

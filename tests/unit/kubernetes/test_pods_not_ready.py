@@ -11,6 +11,7 @@ import pytest
 from experiments.evaluation.live import cluster_policy
 from oasis.kubernetes.acting import Create, action_word
 from oasis.kubernetes.api.connection import ApiError, LostAnswerError
+from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.patience import with_at_most
 from oasis.kubernetes.objects.oasis_job import parse_job
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
@@ -63,22 +64,36 @@ def test_fewer_workers_do_the_same_work(most: int) -> None:
 def test_a_status_that_is_refused_is_written_less_and_less_often_and_the_older_kind_named_once(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    class Strict(FakeConnection):
-        def request(self, method: str, path: str, **_: Any) -> Any:
-            self.asked.append((method, path))
-            why = "(ns/j, Kind=OasisJob): .status.resizes: field not declared in schema"
-            raise ApiError("PATCH", "/", 500, "", f"failed to create typed patch object {why}")
-
-    moment, strict = [0.0], Strict()
+    moment, strict, metrics = [0.0], FakeConnection(), Metrics()
     monkeypatch.setattr(time, "monotonic", lambda: moment[0])
-    clerk, jobs = writer(strict), [status_writer(name) for name in "jk"]
-    for tick in range(120):
-        moment[0] = tick / 2
-        clerk.write_statuses(jobs)
-    clerk.close()
-    assert len(strict.asked) == 2 * 6, "after 0, 1, 3, 7, 15 and 31 s"
+    clerk, jobs = writer(strict, metrics), [status_writer(name) for name in "jk"]
+
+    def written(ticks: int, why: Exception | None = None) -> tuple[int, bool]:
+        """How often it is asked in these turns, and whether all is written."""
+        strict.asked, strict.refuses = [], lambda *_: why
+        for _ in range(ticks):
+            clerk.write_statuses(jobs)
+            moment[0] += 0.5
+        return len(strict.asked), all(job.written == job.status for job in jobs)
+
+    assert written(2, LostAnswerError("PATCH", "/", "reset")) == (4, False), "at once again"
+    assert caplog.messages == ["PATCH /: no answer: reset; tried again"]
+    caplog.clear()
+    why = "(ns/j, Kind=OasisJob): .status.resizes: field not declared in schema"
+    old = ApiError("PATCH", "/", 500, "", f"failed to create typed patch object {why}")
+    assert written(120, old) == (2 * 6, False), "after 0, 1, 3, 7, 15 and 31 s"
     (said,) = caplog.messages
     assert "; the kind there is of an older version: `oasis kubernetes install" in said
+    assert written(8) == (2, True), "and is written once it can be"
+    assert written(8) == (0, True), "nothing is new"
+    bug, jobs[1].status["phase"], jobs[0].status["phase"] = jobs[0].body, "Running", "Running"
+    jobs[0].body = None  # type: ignore[assignment, method-assign]
+    assert written(1) == (1, False)
+    assert jobs[1].written == jobs[1].status, "that of another is written"
+    assert metrics.registry.get_sample_value("oasis_job_errors_total", {"doing": "telling"}) == 1
+    jobs[0].body = bug  # type: ignore[method-assign]
+    assert written(1) == (1, True)
+    clerk.close()
 
 
 @pytest.mark.parametrize(("name", "seed"), [("fifo", k) for k in range(5)] + [("recourse", 0)])
@@ -112,7 +127,7 @@ def test_no_job_waits_for_ever_while_a_node_that_takes_its_pods_has_room(
 @pytest.mark.parametrize(
     ("answer", "is_refused"),
     [
-        ({}, False),
+        (None, False),
         (ApiError("POST", "/", 403, "Forbidden", "exceeded quota"), True),
         (ApiError("POST", "/", 400, "BadRequest", "admission webhook denied the request"), True),
         (ApiError("POST", "/", 400, "BadRequest", "webhook x does not support dry run"), False),
@@ -120,20 +135,14 @@ def test_no_job_waits_for_ever_while_a_node_that_takes_its_pods_has_room(
     ],
 )
 def test_only_a_refusal_of_the_pod_itself_is_one(answer: Any, is_refused: bool) -> None:
-    connection, asked = FakeConnection(), []
-
-    def request(method: str, path: str, **given: Any) -> Any:
-        asked.append((method, given["query"]["dryRun"]))
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-    connection.request = request  # type: ignore[method-assign]
-    body = {"metadata": {"name": "j-try", "namespace": "ns"}}
+    connection = FakeConnection()
+    connection.refuses = lambda *_: answer
     clerk = writer(connection)
-    assert bool(clerk.try_out([Create("j", body)])) == is_refused
+    tried = clerk.try_out([Create("j", {"metadata": {"name": "j-try", "namespace": "ns"}})])
     clerk.close()
-    assert asked == [("POST", "All")]
+    assert bool(tried) == is_refused
+    assert [method for method, _ in connection.asked] == ["POST"]
+    assert not connection.objects, "in a dry run"
 
 
 # -- at random: no GPU is idle for long beside what is refused -------------------------------------
@@ -166,7 +175,6 @@ class Refused(Played):
         return "create: 403 exceeded quota" if is_refused else None
 
     def bar(self) -> None:
-        """Something now stands in the way of a random job."""
         uids = [uid for uid in self.jobs if self.phase(uid) not in OVER]
         if uids:
             cause, uid = self.rng.choice(("quota", "quota", "image")), self.rng.choice(uids)
@@ -176,7 +184,6 @@ class Refused(Played):
                 self.pods = {n: pod for n, pod in self.pods.items() if job_of(pod) != uid}
 
     def held(self) -> dict[str, int]:
-        """GPUs that the plan gives to each job."""
         live = self.reconciler.driver.by_uid
         return {uid: entry.allocation.worker_count for uid, entry in live.items()}
 

@@ -11,23 +11,12 @@ from typing import Any
 import pytest
 import yaml
 
-from baselines import registry
-from baselines.counts import FixedCounts
 from experiments.evaluation.policies import POLICIES
 from oasis.kubernetes import names
-from oasis.kubernetes.acting import Create, Open, action_word
+from oasis.kubernetes.acting import Create, Open
 from oasis.kubernetes.objects.conditions import time_text
 from oasis.kubernetes.objects.node_affinity import NodeRules
-from tests.unit.kubernetes.played import (
-    Played,
-    foreign,
-    job,
-    job_of,
-    merged,
-    node,
-    policy,
-    rigid,
-)
+from tests.unit.kubernetes.played import Played, foreign, job, job_of, merged, node, policy, rigid
 from tests.unit.kubernetes.test_objects import places
 
 ROWS = yaml.safe_load(Path(__file__).with_name("shapes.yaml").read_text(encoding="utf-8"))
@@ -47,11 +36,6 @@ def with_ps(**workers: Any) -> dict[str, Any]:
 
 
 ELSEWHERE = {"Completed", "Rejected", "GivenUp", "Pending", "Waiting", "Running"}
-DRAWING = [
-    name
-    for name, make in registry.ALL.items()
-    if isinstance(getattr(make(), "_counts", None), FixedCounts)
-]
 
 
 @pytest.mark.parametrize("name", POLICIES)
@@ -75,26 +59,6 @@ def test_a_job_of_any_shape_is_served_or_told_why_not(which: str, name: str) -> 
     for error in ("planning", "acting on", "following", "telling of", "reading"):
         assert played.measured("oasis_job_errors_total", doing=error) == 0
     assert played.measured("oasis_policy_errors_total") == 0
-
-
-@pytest.mark.parametrize("with_template", [True, False])
-@pytest.mark.parametrize("name", DRAWING)
-def test_without_an_initial_number_a_job_gets_its_maximum(name: str, with_template: bool) -> None:
-    """One after the other, so that each could be drawn another number, as a seed asks for."""
-    drawn, seeded = Played(policy(name)), Played(policy(name, seed=5))
-    for played in (drawn, seeded):
-        for k, most in enumerate((8, 3, 5, 50, 7, 2)):
-            made = with_ps(maximum=most) if with_template else job("odd", maximum=most)
-            made["metadata"]["name"] = f"j{k}"
-            uid = played.submit(made)
-            played.run(16)
-            assert played.phase(uid) == "Completed"
-        assert bool(played.seen_ps) is with_template
-    assert [*drawn.most.values()] == [8, 3, 5, 8, 7, 2]
-    assert not with_template or drawn.most != seeded.most
-
-
-# -- drawn at random -------------------------------------------------------------------------------
 
 
 VALUES, PARTS, IN_PODS = (ROWS["random"][key] for key in ("values", "parts", "in pods"))
@@ -152,39 +116,22 @@ class Disturbed(Played):
         super().__init__(policy(name))
         self.all_nodes = list(self.nodes)
 
-    def settle(self) -> None:
-        for _ in range(80):
-            actions, failures = self.reconciler.steps(self.seen(), self.now()).actions, []
-            if not actions:
-                break
-            at = self.draw.randrange(len(actions)) if self.pending else -1
-            for k, action in enumerate(actions):
-                if k == at:
-                    self.pending = False
-                    self.happen()
-                if self.refuses(action) is None:
-                    self._carry_out(action)
-                else:
-                    failures.append((action.job, action_word(action), "409"))
-            self.reconciler.did(actions, failures, self.now())
-            if failures:
-                break
-        super().settle()
-
     def refuses(self, action: Any) -> str | None:
         """Return why a write is refused: its object is gone, or its pod exists already."""
+        if self.pending and self.draw.random() < 0.5:
+            self.pending = False
+            self.happen()
         there = {each["metadata"]["name"]: each for each in self.nodes}
-        if action.job not in self.jobs:
-            return "gone"
-        if isinstance(action, Create) and action.body["metadata"]["name"] in self.pods:
-            return "gone"
         pod = getattr(action, "pod", None)
-        if pod is not None and pod["metadata"]["name"] not in self.pods:
-            return "gone"
-        if isinstance(action, Open):
+        is_gone = action.job not in self.jobs
+        if isinstance(action, Create):
+            is_gone |= action.body["metadata"]["name"] in self.pods
+        elif pod is not None:
+            is_gone |= pod["metadata"]["name"] not in self.pods
+        if isinstance(action, Open) and not is_gone:
             at = there.get(pod["metadata"]["annotations"][names.NODE])
-            return None if at and not NodeRules.of(pod["spec"]).refusal(at) else "gone"
-        return None
+            is_gone = at is None or NodeRules.of(pod["spec"]).refusal(at) is not None
+        return "gone" if is_gone else None
 
     def happen(self) -> None:
         what = [self.come, self.come, self.leave, self.change, self.lose, self.crowd, self.trouble]
@@ -241,7 +188,6 @@ class Disturbed(Played):
             self.pods[name] = {**pod, "status": {"phase": kind}}
 
     def forget_ended(self) -> None:
-        """Remove the pods that were to be deleted."""
         self.pods = {k: p for k, p in self.pods.items() if "deletionTimestamp" not in p["metadata"]}
 
 

@@ -1,5 +1,5 @@
-"""Scenarios of `scenarios.yaml`, played in memory: what owners, nodes and the API server do, and
-what becomes of the jobs. The head of that file says how they are written."""
+"""Scenarios of `scenarios.yaml` and `kueue.yaml`, played in memory: what owners, nodes and the API
+server do, and what becomes of the jobs. The heads of these files say how they are written."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from copy import deepcopy
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from experiments.evaluation.policies import POLICIES
 from oasis.kubernetes import names
 from oasis.kubernetes.acting import Delete, action_word
 from oasis.kubernetes.objects.quantities import requests_of
+from tests.unit.kubernetes.kueue import Queued
 from tests.unit.kubernetes.played import (
     GPU,
     LOOKAHEAD,
@@ -40,7 +42,9 @@ from tests.unit.kubernetes.played import (
 )
 from tests.unit.kubernetes.test_existing_jobs import batch_job, jobset
 
-SCENARIOS = yaml.safe_load(Path(__file__).with_name("scenarios.yaml").read_text(encoding="utf-8"))
+FILES = [Path(__file__).with_name(name) for name in ("scenarios.yaml", "kueue.yaml")]
+SCENARIOS = [each for file in FILES for each in yaml.safe_load(file.read_text(encoding="utf-8"))]
+LONG = 30.0  # seconds, which no test takes
 VARIANTS = [
     pytest.param(each, name, restarts, id=f"{each['name']}-{name}{'-restarts' * restarts}")
     for each in SCENARIOS
@@ -61,17 +65,20 @@ def node_of(name: str, gpus: int, *marks: str) -> dict[str, Any]:
 
 
 class Scenario(Played):
-    """One of them; each step is the method of its name."""
+    """One of them; each step is a method by its name, or one of `WORDS`."""
 
     def __init__(self, name: str, given: dict[str, Any], log: pytest.LogCaptureFixture) -> None:
         self.log = log
         self.uids: dict[str, str] = {}
         self.refused: dict[str, dict[str, Any]] = {}  # by name of the job, or "any"
-        self.marked: set[str] = set()
+        self.marked: dict[str, str] = {}  # uids of pods by name
         self.strays: list[str] = []  # Jobs of which a pod runs on a node that nobody planned
+        self.absent: list[str] = []  # Jobs whose controller makes no pods
         self.isolated: set[str] = set()  # jobs that others could not reach when they began
         self.bad: list[str] = []  # names of jobs with which the policy fails
         self.is_broken = False  # whether the policy fails, whatever jobs there are
+        self.is_asked, self.may_go, self.ended = Event(), Event(), Event()  # of a plan in a thread
+        self.may_go.set()
         self.history: list[list[str]] = []  # pods in each slot
         # By job: how often a pod of it was asked for, also in a dry run, and what was told on it.
         self.tried, self.events = Counter[str](), Counter[str]()
@@ -80,12 +87,19 @@ class Scenario(Played):
         options = given.get("options", {})
         made = cluster_policy(name, options, lookahead=LOOKAHEAD, horizon=last, bounds=past)
         # Not all: a copy of such a policy decides with the original.
-        fails = any({"fails with", "policy fails"} & step.keys() for step in given["steps"])
+        words = {"fails with", "policy fails", "begin slowly"}
+        fails = any(words & step.keys() for step in given["steps"])
         super().__init__(failing(made, self.has_bad) if fails else made, **settings)
         self.opens = lambda pod: self.has_isolation(job_of(pod))
         if "nodes" in given:
-            self.change(given["nodes"])
+            self.do_nodes(given["nodes"])
             self.restart()
+
+    def do(self, word: str, value: Any) -> None:
+        if word in WORDS:
+            WORDS[word](self, value)
+        else:
+            getattr(self, f"do_{word.replace(' ', '_')}")(value)
 
     def has_isolation(self, uid: str) -> bool:
         """Note whether others cannot reach the pods of a job that begins now."""
@@ -96,6 +110,8 @@ class Scenario(Played):
         return True
 
     def has_bad(self, view: Any) -> bool:
+        self.is_asked.set()
+        assert self.may_go.wait(LONG)
         bad = {f"ns/{name}" for name in self.bad}
         return self.is_broken or any(job.id in bad for job in view.jobs())
 
@@ -109,6 +125,8 @@ class Scenario(Played):
         return str(rule["says"]) if labels.get(names.TASK) == rule.get("task") else None
 
     def _follow_batch(self, uid: str) -> None:
+        if uid in self.absent:
+            return
         super()._follow_batch(uid)
         if uid in self.strays and not self.batch[uid]["spec"]["suspend"]:
             pod = next(pod for pod in self.pods.values() if owner_of(pod) == uid)
@@ -128,15 +146,37 @@ class Scenario(Played):
             self.events[uid] += len(status.news)
             status.news.clear()
 
-    def start_again(self, word: str | dict[str, Any]) -> None:
+    def do_begin_slowly(self, _: None) -> None:
+        """Begin a slot whose plan takes until the policy is to `decide`."""
+        for event in (self.is_asked, self.may_go, self.ended):
+            event.clear()
+        self.slot += 1
+        assert not self.is_planned()
+        assert self.is_asked.wait(LONG)
+
+    def do_decide(self, _: None) -> None:
+        self.may_go.set()
+        assert self.ended.wait(LONG)
+        assert self.is_planned()
+        self.settle()
+
+    def do_begin_at_once(self, _: None) -> None:
+        self.slot += 1
+        assert self.is_planned()
+        self.settle()
+
+    def is_planned(self) -> bool:
+        return self.reconciler.plan_if_due(self.now(), self.seen, 0.0, self.ended.set)
+
+    def do_maybe(self, word: str | dict[str, Any]) -> None:
         """What `maybe` happens: it is a step of its own, by its word if nothing is to be said."""
         ((name, value),) = {word: None}.items() if isinstance(word, str) else word.items()
-        WORDS[name](self, value)
+        self.do(name, value)
 
     def name_of(self, uid: str) -> str:
         return next((name for name, found in self.uids.items() if found == uid), "")
 
-    def submit_all(self, jobs: dict[str, Any]) -> None:
+    def do_submit(self, jobs: dict[str, Any]) -> None:
         for name, asked in jobs.items():
             given = dict(asked)
             counts = {
@@ -149,7 +189,7 @@ class Scenario(Played):
             made["spec"] = merged(merged(made["spec"], template), given)
             self.uids[name] = self.submit(made)
 
-    def submit_batch_jobs(self, jobs: dict[str, Any]) -> None:
+    def do_batch(self, jobs: dict[str, Any]) -> None:
         """Jobs of the cluster, suspended, and JobSets: those that say no number of workers."""
         # `notes` are annotations by their names in `names`.
         for uid, given in jobs.items():
@@ -161,22 +201,28 @@ class Scenario(Played):
             self.uids[uid] = self.submit_batch(made, float(given["slots"]))
 
     def patch(self, objects: dict[str, Any]) -> None:
-        """What owners, or other controllers, write on Jobs of the cluster."""
-        for uid, change in objects.items():
-            notes, meta = change.pop("notes", {}), {"labels": change.pop("labels", {})}
-            meta["annotations"] = {getattr(names, key): value for key, value in notes.items()}
-            self.batch[uid] = merged(self.batch[uid], {**change, "metadata": meta})
+        """What owners, or other controllers, write on jobs."""
+        for name, change in objects.items():
+            uid, notes, labels = self.uids[name], change.pop("notes", {}), change.pop("labels", {})
+            notes = {getattr(names, key): value for key, value in notes.items()}
+            change["metadata"] = {
+                "labels": labels,
+                "annotations": notes,
+                **change.get("metadata", {}),
+            }
+            there = self.batch if uid in self.batch else self.jobs
+            there[uid] = merged(there[uid], change)
             if "suspend" in change.get("spec", {}):
                 self._follow_batch(uid)
 
-    def edit_all(self, jobs: dict[str, Any]) -> None:
+    def do_edit(self, jobs: dict[str, Any]) -> None:
         for name, change in jobs.items():
             self.edit(self.uids[name], **merged(self.jobs[self.uids[name]]["spec"], change))
 
-    def change(self, nodes: dict[str, Any]) -> None:
+    def do_nodes(self, nodes: dict[str, Any]) -> None:
         self.nodes = [node_of(name, *marks) for name, marks in nodes.items()]
 
-    def declare(self, windows: list[dict[str, Any]]) -> None:
+    def do_windows(self, windows: list[dict[str, Any]]) -> None:
         """All capacity windows, in slots; one that was there is changed."""
         before = {each["metadata"]["name"] for each in self.windows}
         self.windows = [
@@ -185,16 +231,18 @@ class Scenario(Played):
         for made in self.windows:
             made["metadata"]["generation"] = 1 + (made["metadata"]["name"] in before)
 
-    def closes(self, closed: list[str]) -> None:
+    def do_closed(self, closed: list[str]) -> None:
         """No pod of these jobs, or on these nodes, runs from now on."""
         self.opens = lambda pod: self.name_of(job_of(pod)) not in closed
         self.binds = lambda pod, host: host not in closed
 
-    def change_pods(self, given: dict[str, Any]) -> None:
-        """Pods of a job end, fail or report: its chief, the others, all, or one by its number."""
+    def do_pods(self, given: dict[str, Any]) -> None:
+        """Pods of a job end, fail or report: its chief, the others, all, or one."""
+        # That has a number, or a host name.
         uid, which = self.uids[given["of"]], given.get("which", "all")
         pods = [pod for _, pod in sorted(self.pods.items()) if job_of(pod) == uid]
-        chief = pods[which] if isinstance(which, int) else self.chief(uid)
+        hosts = {f"host {pod['spec'].get('hostname')}": pod for pod in pods}
+        chief = hosts.get(which) or (pods[which] if isinstance(which, int) else self.chief(uid))
         others = [pod for pod in pods if pod is not chief]
         chosen = {"others": others, "all": pods}.get(which, [chief])
         for pod in chosen:
@@ -211,43 +259,51 @@ class Scenario(Played):
         (first, *_) = self.reconciler._wanted(self.reconciler.driver.by_uid[uid], {})
         return self.pods[first.name]
 
-    def take_room(self, gpus: dict[str, int]) -> None:
+    def do_others(self, gpus: dict[str, int]) -> None:
         """Pods of others ask for these GPUs of each node, and no others do."""
         self.pods = {name: pod for name, pod in self.pods.items() if job_of(pod) != "None"}
         for at_node, count in gpus.items():
             name = f"others-{at_node}"
             self.pods[name] = foreign(name, at_node, gpu=str(count))
 
-    def copy(self, meta: dict[str, Any]) -> None:
+    def do_copy(self, meta: dict[str, Any]) -> None:
         """A pod of others on n0, of three GPUs, has these marks of ours."""
         self.pods["copy"] = merged(foreign("copy", "n0", gpu="3"), {"metadata": meta})
 
-    def orphan(self, name: str) -> None:
-        """A job goes, and its pods stay."""
+    def do_service(self, given: dict[str, str]) -> None:
+        meta = {"name": given["name"], "namespace": "ns", "labels": {names.JOB_UID: given["of"]}}
+        meta["ownerReferences"] = [{"uid": given["of"]}]
+        self.services.append({"metadata": meta, "spec": {}})
+
+    def do_orphan(self, name: str) -> None:
         uid = self.uids[name]
         del self.jobs[uid]
         for pod in self.pods.values():
             if job_of(pod) == uid:
                 del pod["metadata"]["ownerReferences"]
 
-    def stick(self, name: str) -> None:
-        """One pod of a job is deleted, and does not go."""
+    def do_stuck(self, name: str) -> None:
         (first, *_) = sorted(n for n, pod in self.pods.items() if job_of(pod) == self.uids[name])
         self.stuck = {first}
         self._carry_out(Delete(self.uids[name], self.pods[first], "Ended"))
 
-    def let_in_one_a_node(self, _: None) -> None:
+    def do_one_a_node(self, _: None) -> None:
         self.binds = lambda _, host: all(
             pod["spec"].get("nodeName") != host for pod in self.pods.values()
         )
 
-    def mark(self, _: None) -> None:
-        self.marked = set(self.pods)
+    def do_absent(self, jobs: list[str]) -> None:
+        self.absent = jobs
+        for uid in self.batch:  # its controller is back
+            self._follow_batch(uid)
 
-    def lose_pods(self, _: None) -> None:
+    def do_mark(self, _: None) -> None:
+        self.marked = {name: pod["metadata"]["uid"] for name, pod in self.pods.items()}
+
+    def do_lose(self, _: None) -> None:
         self.pods = {}
 
-    def expect(self, found: dict[str, Any]) -> None:
+    def do_expect(self, found: dict[str, Any]) -> None:
         for name, wanted in found.items():
             for key, value in wanted.items():
                 assert self.holds(name, key, value), (name, key, value, self.about(name))
@@ -256,7 +312,6 @@ class Scenario(Played):
         return self.status(self.uids[name]) if name in self.uids else sorted(self.pods)
 
     def of_all(self, name: str, key: str) -> Any:
-        """What is so of the pods, the log, the metrics, or a window."""
         if name == "log":
             return self.log.text.count(key)
         if name == "metrics":
@@ -264,15 +319,16 @@ class Scenario(Played):
         if name == "windows":
             return self.told_on(key)
         on_n1 = any(pod["spec"].get("nodeName") == "n1" for pod in self.pods.values())
-        kept, anew = set(self.pods) == self.marked, "arrive once more" in self.log.text
+        kept, anew = self.pods.keys() == self.marked.keys(), "arrive once more" in self.log.text
         stuck, policies = len(self.stuck & self.pods.keys()), len(self.policies)
         found = {"kept": kept, "begun anew": anew, "number": len(self.pods), "on n1": on_n1}
         found["services"] = len(self.services)
+        uids = {pod["metadata"]["uid"] for pod in self.pods.values()}
+        found["made anew"] = len(uids - {*self.marked.values()})
         found["withdrawn at most"] = self.measured("oasis_gangs_withdrawn_total")
         return {**found, "of those that are stuck": stuck, "policies": policies}[key]
 
     def told_on(self, window: str) -> Any:
-        """The condition of a window, or how often one was written on any."""
         if window == "told":
             return self.told.total()
         (found,) = (each for each in self.windows if each["metadata"]["name"] == window)
@@ -297,6 +353,7 @@ class Scenario(Played):
             "isolated before it began": lambda: uid in self.isolated,
             "workers": lambda: self.workers(uid),
             "ran": lambda: self.most.get(name, 0) > 0,
+            "most": lambda: self.most[name],
             "tried": lambda: self.tried[uid],
             "done": lambda: round(self.reconciler.done[uid], 6),
             "told": lambda: self.reconciler.driver.by_uid[uid].done,
@@ -315,6 +372,7 @@ class Scenario(Played):
             "parallelism": lambda: self.batch[uid]["spec"]["parallelism"],
             "completions": lambda: self.batch[uid]["spec"].get("completions"),
             "read": lambda: self.read(pods, wanted),
+            "service": lambda: self.services[-1]["spec"],
             "told at": lambda: wanted if self.times(uid) == {at(wanted)} else None,
             "shown": lambda: _status_row(summary((None, self.jobs[uid])))[-1],
             "advised": lambda: explained((None, self.jobs[uid]))[0]["advice"],
@@ -336,8 +394,37 @@ class Scenario(Played):
         return found
 
 
+class Beside(Queued, Scenario):
+    def patch(self, objects: dict[str, Any]) -> None:
+        for change in objects.values():
+            notes = {getattr(names, key): text for key, text in change.pop("notes", {}).items()}
+            template = {"template": {"metadata": {"annotations": notes}}}
+            change["spec"] = {**change.get("spec", {}), **template}
+        super().patch(objects)
+        self.kueue()
+
+    def do_queue(self, jobs: dict[str, Any]) -> None:
+        self.uids |= {name: name for name in jobs}
+        for name, given in jobs.items():
+            self.queue_job(name, **given)
+
+    def do_workload(self, works: dict[str, Any]) -> None:
+        for name, change in works.items():
+            self.change_work(name, dict(change))
+
+    def do_kueue(self, change: dict[str, Any]) -> None:
+        self.quota |= change
+        self.kueue()
+
+    def holds(self, name: str, key: str, wanted: Any) -> bool:
+        if name == "kueue":
+            return bool(self.wrote == wanted)
+        if key in self.work.get(name, {}):
+            return bool(self.work[name][key] == wanted)
+        return super().holds(name, key, wanted)
+
+
 def says(found: tuple[str, str, str] | None, wanted: str | None) -> bool:
-    """Whether a condition is as a scenario says it."""
     if found is None or wanted is None:
         return found is wanted
     begin, *others = re.sub(r"@(-?\d+)", lambda k: at(float(k[1])), wanted).split(" .. ")
@@ -348,31 +435,17 @@ def says(found: tuple[str, str, str] | None, wanted: str | None) -> bool:
 
 
 WORDS = {
-    "submit": Scenario.submit_all,
-    "edit": Scenario.edit_all,
-    "nodes": Scenario.change,
-    "closed": Scenario.closes,
-    "orphan": Scenario.orphan,
-    "copy": Scenario.copy,
-    "stuck": Scenario.stick,
-    "one a node": Scenario.let_in_one_a_node,
-    "mark": Scenario.mark,
-    "pods": Scenario.change_pods,
-    "others": Scenario.take_room,
-    "batch": Scenario.submit_batch_jobs,
     "patch": lambda made, objects: made.patch(deepcopy(objects)),
     "succeed": lambda made, name: made.succeed(made.uids[name]),
     "fails with": lambda made, jobs: setattr(made, "bad", jobs),
     "policy fails": lambda made, fails: setattr(made, "is_broken", fails),
+    "note": lambda made, name: made.note(made.uids[name]),
     "settle": lambda made, _: made.settle(),
-    "lose": Scenario.lose_pods,
     "strays": lambda made, jobs: setattr(made, "strays", jobs),
-    "maybe": Scenario.start_again,
     "plan": lambda made, _: made.plan(),
     "begin": lambda made, _: made.begin_slot(),
     "clock is set by": lambda made, seconds: setattr(made, "ahead", made.ahead + seconds),
     "skip": lambda made, slots: setattr(made, "slot", made.slot + slots),
-    "expect": Scenario.expect,
     "run": Scenario.run,
     "at": Scenario.begin_early,
     "claim": lambda made, _: made.claim(),
@@ -380,17 +453,21 @@ WORDS = {
     "restart": lambda made, _: made.restart(),
     "refuse": lambda made, rules: setattr(made, "refused", rules or {}),
     "classes": lambda made, found: setattr(made, "classes", found),
-    "windows": Scenario.declare,
     "delete": lambda made, name: made.delete(made.uids[name]),
+    "policy": lambda made, name: setattr(made, "policy", policy(name)),
+    "finish": lambda made, name: made.change_work(
+        name, {"conditions": [("Finished", True, "Succeeded")]}
+    ),
 }
 
 
 def play(name: str, given: dict[str, Any], log: Any, *, restarts: bool) -> Scenario:
-    made = Scenario(name, given, log)
+    beside = {"gpus": given["kueue"]} if "kueue" in given else {}
+    made = (Beside if beside else Scenario)(name, given, log, **beside)
     for step in given["steps"]:
         ((word, value),) = step.items()
         if word != "maybe" or restarts:
-            WORDS[word](made, value)
+            made.do(word, value)
     return made
 
 

@@ -1,29 +1,79 @@
-"""Reading plain data back, data frames, and what stands for an object where it is shown."""
+"""Single values of plain data, read and checked; data frames; objects where they are shown."""
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 
-from oasis.model import extras
+from oasis import extras
 from oasis.model.document import count, entry, flag, list_of, mapping, optional, real, text
-from oasis.model.errors import InstanceError
+from oasis.model.errors import InstanceError, describe
 from oasis.model.files import frame
 from oasis.model.schedule import Schedule, schedules_by_job
 from oasis.model.summary import Summarised, short
+from oasis.model.validation import amount, check_keys, number
+
+
+def refusal(call: Callable[..., Any], *arguments: Any, **options: Any) -> str:
+    with pytest.raises(InstanceError) as caught:
+        call(*arguments, **options)
+    return str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("reader", "value"),
-    [(text, ""), (flag, False), (real, -1.5), (real, 2), (count, -3), (mapping, {"a": 1})],
+    ("value", "shown"),
+    [
+        (-1e-300, "-1e-300"),
+        (math.inf, "inf"),
+        (-math.inf, "-inf"),
+        (math.nan, "nan"),
+        (True, "True"),
+        (None, "None"),
+        ("1", "'1'"),
+        (1j, "1j"),
+        (Decimal(1), "Decimal('1')"),
+        ([1.0], "[1.0]"),
+    ],
 )
-def test_a_reader_gives_the_value_as_it_is(reader: Any, value: Any) -> None:
-    found = entry({"x": value, "more": 1}, "x", reader)
-    assert (found, type(found)) == (value, type(value))
-    assert entry({"x": None}, "x", optional(reader)) is None
-    assert entry({"x": [value]}, "x", list_of(reader)) == (value,)
+def test_what_is_no_finite_number_is_refused_and_shown(value: Any, shown: str) -> None:
+    assert refusal(number, value, "a.b") == f"a.b: expected a finite number >= 0, got {shown}"
+
+
+def test_any_real_number_comes_back_as_a_plain_float() -> None:
+    given = (0, 3, 2.5, Fraction(1, 4), np.float32(0.5), np.int64(7), 5e-324)
+    found = [number(value, "x") for value in given]
+    assert found == [0.0, 3.0, 2.5, 0.25, 0.5, 7.0, 5e-324]
+    assert {type(value) for value in found} == {float}
+
+
+def test_an_integer_beyond_all_floats_is_refused_without_its_digits() -> None:
+    found = refusal(number, 10**400, "work")
+    assert found == "work: expected a finite number >= 0, got an integer too large for a float"
+
+
+def test_an_amount_is_nothing_or_of_a_size_that_can_be_divided_by() -> None:
+    assert [amount(value, "cpu") for value in (0, -0.0, 1e-30, 1e30)] == [0.0, 0.0, 1e-30, 1e30]
+    assert refusal(amount, 9e-31, "cpu") == "cpu: expected 0 or a number >= 1e-30, got 9e-31"
+    assert refusal(amount, 1.1e30, "cpu") == "cpu: expected a number <= 1e+30, got 1.1e+30"
+
+
+def test_a_misspelt_key_is_told_before_a_missing_one() -> None:
+    """It is most likely the missing one, misspelt."""
+    assert refusal(check_keys, {"size": 2, "id": 1}, ("id", "capacity")).startswith("size:")
+
+
+def test_a_long_value_is_cut_to_sixty_characters() -> None:
+    assert describe("x" * 58) == f"'{'x' * 58}'"  # sixty with its quotes: still whole
+    cut = describe("x" * 59)
+    assert len(cut) == 60
+    assert cut == "'" + "x" * 56 + "..."
 
 
 @pytest.mark.parametrize(
@@ -44,23 +94,21 @@ def test_a_reader_gives_the_value_as_it_is(reader: Any, value: Any) -> None:
 def test_what_is_wrong_is_said_with_its_path(reader: Any, value: Any, message: str) -> None:
     with pytest.raises(InstanceError, match=f"^{re.escape(message)}$"):
         entry({"x": value}, "x", reader)
+    assert entry({"x": None}, "x", optional(reader)) is None
 
 
-def test_schedules_of_a_document_are_by_job_and_each_job_has_one() -> None:
+def test_schedules_of_a_document_have_rows_of_three_and_each_job_has_one() -> None:
     one = Schedule("a", [[0, 1, 2]], [])
     assert schedules_by_job([one.to_dict()]) == {"a": one}
     with pytest.raises(InstanceError, match=r"^\[1\]\.job_id: duplicate job id 'a'$"):
         schedules_by_job([one.to_dict(), one.to_dict()])
-
-
-@pytest.mark.parametrize("rows", [[[0, 1]], [[0, 1, 2, 3]]])
-def test_a_row_of_a_schedule_has_three_integers(rows: list[list[int]]) -> None:
-    with pytest.raises(InstanceError, match=r"^workers\[0\]: expected slot, server and count"):
-        Schedule.from_dict({"job_id": "a", "workers": rows, "ps": []})
+    for rows in ([[0, 1]], [[0, 1, 2, 3]]):
+        with pytest.raises(InstanceError, match=r"^workers\[0\]: expected slot, server and count"):
+            Schedule.from_dict({"job_id": "a", "workers": rows, "ps": []})
 
 
 def test_without_pandas_a_frame_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(extras, "_is_installed", lambda package: package != "pandas")
+    monkeypatch.setattr(extras, "find_spec", lambda package: None)
     with pytest.raises(ModuleNotFoundError, match=r"needs pandas: pip install .*\[sweep\]"):
         frame([], {})
 

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-import baselines
 import oasis
-from oasis.model import extras
-from oasis.model.extras import EXTRAS, install_line, require
+from oasis import extras
+from oasis.extras import EXTRAS, install_line, require
 from tests.packaging.commands import BLOCK
 
 ROOT = Path(oasis.__file__).parents[1]
@@ -68,10 +67,3 @@ def test_the_error_in_python_names_the_extra(package: str, statement: str, extra
     name, _, message = done.stdout.partition(" | ")
     assert name == package
     assert message.endswith(f"needs {package}: {install_line(extra)}\n")
-
-
-@pytest.mark.parametrize("policy", ["fifo", None, 3, baselines.FIFO, oasis.OASiS])
-def test_what_is_no_policy_is_told_what_one_is(policy: object) -> None:
-    instance = oasis.generate("testbed", jobs=2, seed=1)
-    with pytest.raises(TypeError, match=r"^policy: expected a policy, such as oasis.Recourse\(\)"):
-        oasis.simulate(instance, policy)  # type: ignore[arg-type]

@@ -1,78 +1,103 @@
-"""Kinds of files by their content alone, and the message for a wrong kind."""
+"""Files are decompressed, known by their content alone, and what is no text is refused by kind."""
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import io
+import lzma
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import zstandard
 
 import oasis
-from oasis.model.file_kinds import (
-    kind_of,
-)
+from oasis.model import file_kinds
+from oasis.model.examples import example_text
+from oasis.model.file_kinds import decompressed, kind_of, read_content
 from oasis.model.instance_file import parse_json
+from tests.builders import rows
 
-EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
-SWF = " ".join(["1", "0", "10", "7200", "4", *["-1"] * 13])
-FILES = {
-    "instance": (EXAMPLES / "congested.json").read_text(encoding="utf-8"),
-    "elastic": (EXAMPLES / "elastic.json").read_text(encoding="utf-8"),
-    "prices": '{"format": "oasis-prices", "version": 1}',
-    "run": '{"kind": "run", "policy": "fifo"}',
-    "quote": '{"kind": "quote"}',
-    "compare": '{"kind": "compare", "policies": {}, "format": "oasis-elastic-workload"}',
-    "replay": '{"kind": "replay", "policies": {}, "format": "oasis-elastic-workload"}',
-    "plain": "gpus,id,note,duration,submitted\n4,a,,60,0\n",
-    "philly": "timestamp,duration,num_gpus,gpu_time,cluster\n",
-    "openb": "name,cpu_milli,num_gpu,gpu_milli,creation_time,deletion_time,scheduled_time\n",
-    "openb nodes": "sn,cpu_milli,memory_mib,gpu,model\n",
-    "swf": f"; Version: 2\n; Computer: x\n\n{SWF}\n",
-}
-SACCT = {
-    "--parsable2": "JobID|User|Submit|ElapsedRaw|State|AllocTRES\n1|ann|2024-03-01T08:00:00|9|C|\n",
-    "--parsable": "JobIDRaw|Submit|Elapsed|\n",
-    "commas": "JobID,Submit,State\n",
-    "fixed width": "JobID           State     Elapsed\n------- --------- ---------\n",
-    "no header": "17|ann|2024-03-01T08:00:00|7200|COMPLETED|gres/gpu=4\n",
-    "an array": "17_3|2024-03-01T08:00:00|7200|gres/gpu=4\n",
-    "--json": '{"meta": {"Slurm": {}}, "jobs": [{"job_id": 17}]}',
+TEXTS = rows(__file__, "texts.toml")
+TEXT = b"id,submitted,duration,gpus\n" + b"a,1,2,3\n" * 50
+COMPRESS: dict[str, Callable[[bytes], bytes]] = {
+    "gzip": gzip.compress,
+    "bzip2": bz2.compress,
+    "xz": lzma.compress,
+    "zstd": zstandard.compress,
 }
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_a_kind_is_known_by_its_content(name: str) -> None:
-    found = kind_of(FILES[name])
-    assert found is not None
-    assert found.name == name
-
-
-@pytest.mark.parametrize("name", SACCT)
-def test_what_sacct_prints_is_known_however_it_was_asked(name: str) -> None:
-    found = kind_of(SACCT[name])
-    assert found is not None
-    assert found.name == "slurm"
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "hello",
-        "a,b\n1,2\n",
-        '{"schedules": []}',
-        '{"format": ["x"]}',
-        "<html>\n",
-        '{"jobs": 1}',
-        "{",
-        "[1, 2]",
-        "null",
-        "x = 5",
-    ],
-)
-def test_what_is_nothing_known_is_not_guessed(text: str) -> None:
-    assert kind_of(text) is None
+def test_a_kind_is_known_by_its_content() -> None:
+    known = {"instance": example_text("congested"), "elastic": example_text("elastic")}
+    cases = [
+        *(known | TEXTS["kinds"]).items(),
+        *(("slurm", text) for text in TEXTS["sacct"].values()),
+    ]
+    for name, text in cases:
+        found = kind_of(text)
+        assert found is not None, text
+        assert found.name == name
+    for text in TEXTS["unknown"].values():
+        assert kind_of(text) is None, text
 
 
 def test_json_that_may_be_anything_is_parsed() -> None:
     assert parse_json(b"\xef\xbb\xbf[1]") == [1]
     with pytest.raises(oasis.InstanceError, match=r"^expected UTF-8 text"):
         parse_json(b'["\xff"]')
+
+
+@pytest.mark.parametrize("kind", COMPRESS)
+def test_compressed_files_are_read_whatever_their_name(kind: str, tmp_path: Path) -> None:
+    path, whole = tmp_path / "jobs", COMPRESS[kind](TEXT)
+    path.write_bytes(whole)
+    assert read_content(path) == TEXT
+    assert decompressed(whole + COMPRESS[kind](b"b")) == TEXT + b"b"  # one appended to the other
+    for keep in (len(whole) // 2, min(len(whole) - 1, int(0.99 * len(whole)))):
+        with pytest.raises(oasis.InstanceError) as caught:
+            decompressed(whole[:keep])
+        expected = f"expected a whole {kind} file, got a damaged or incomplete one ("
+        assert str(caught.value).startswith(expected)
+        assert "\n" not in str(caught.value)
+
+
+def test_zstd_without_its_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(name: str) -> object:
+        raise ModuleNotFoundError(name)
+
+    monkeypatch.setattr(file_kinds, "import_module", absent)
+    with pytest.raises(oasis.InstanceError, match=r"needs zstandard: pip install '.*\[cli\]'$"):
+        decompressed(zstandard.compress(TEXT))
+
+
+def test_binary_data_is_refused_by_its_first_bytes_and_text_that_begins_like_it_is_text(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "file"
+    for data in (b"PAR1,a\n", b"BZhang,1\n", TEXT, b"", b"\xe9\n"):
+        path.write_bytes(data)
+        assert read_content(path) == data
+    for data, begins in (
+        (bytes(range(256)) * 40, "00 01 02 03"),
+        (b"PK\x03\x04\x14\0\0\0", "50 4b 03 04"),
+        ("id,gpus\n".encode("utf-16"), "ff fe 69 00"),
+        (b"ab\n" + b"\1\2\0" * 90, "61 62 0a 01"),
+    ):
+        path.write_bytes(data)
+        with pytest.raises(oasis.InstanceError) as caught:
+            read_content(path)
+        expected = f"expected UTF-8 text, got binary data, which begins with {begins}"
+        assert str(caught.value) == expected
+
+
+def test_standard_input_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(gzip.compress(TEXT))))
+    assert read_content("-") == read_content("-") == TEXT
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"x")))
+    assert read_content("-") == b"x"
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(oasis.InstanceError, match=r"^standard input is closed$"):
+        read_content("-")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+from typing import Any
 
 import pytest
 
@@ -13,24 +14,15 @@ from oasis.model.forms import Labels, Requirement
 from oasis.model.groups import TaskGroup
 from oasis.model.instance_file import instance_from_dict, instance_to_dict
 from oasis.model.records import parse
+from tests import builders
 
 WORKER, PS = {"gpu": 1, "cpu": 2, "bandwidth_gbps": 1.0}, {"cpu": 1, "bandwidth_gbps": 4.0}
 
 
-def job(**changes: object) -> oasis.Job:
-    given: dict[str, object] = {
-        "id": "a",
-        "arrival": 0,
-        "epochs": 6,
-        "chunks": 4,
-        "minibatches": 1,
-        "minibatch_time": 0.5,
-        "gradient_mb": 0.0,
-        "worker": WORKER,
-        "ps": PS,
-        "utility": oasis.Constant(10.0),
-    }
-    return oasis.Job(**{**given, **changes})  # type: ignore[arg-type]
+def job(**changes: Any) -> oasis.Job:
+    given = {"id": "a", "minibatch_time": 0.5, "worker": WORKER, "ps": PS} | changes
+    worth = oasis.Constant(10.0)
+    return builders.job(given.pop("id"), slots=6, workers=4, utility=worth, **given)
 
 
 def instance(*jobs: oasis.Job) -> oasis.Instance:
@@ -67,15 +59,13 @@ def test_a_file_keeps_labels_and_forms() -> None:
 
 
 def test_what_a_form_leaves_out_is_the_jobs_own() -> None:
+    """And speeds are forms that differ in time alone."""
     first, second = job(requires={"zone": ["b"]}, **TWO).in_forms
     assert (first.requires, second.requires) == ({"gpu": ("t4",)}, {"zone": ("b",)})
     assert (first.chunks, second.chunks) == (4, 2)
     assert (first.worker, second.worker) == (WORKER, {"cpu": 1.0})
     assert first.in_forms == (first,)
     assert {one.id for one in (first, second)} == {"a"}
-
-
-def test_speeds_are_forms_that_differ_in_time_alone() -> None:
     speeds = oasis.Speeds("gpu", {"t4": 1.0, "h100": 2.0})
     slow, fast = job(speeds=speeds, requires={"zone": ["b"], "gpu": ["h100", "t4"]}).in_forms
     assert (slow.work(60.0), fast.work(60.0)) == (12, 6)

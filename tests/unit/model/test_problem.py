@@ -1,21 +1,22 @@
-"""Jobs, servers, clusters and instances: the quantities of section III, and what is refused."""
+"""Jobs and instances: the quantities of section III, and what is left of a job."""
 
 from __future__ import annotations
 
 import pickle
 from dataclasses import FrozenInstanceError, replace
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oasis.model.cluster import Cluster, Server
+import oasis
+from oasis.model.cluster import Cluster
 from oasis.model.instance import Instance
-from oasis.model.job import Job
+from oasis.model.job import Job, remaining_job
 from oasis.model.resources import ResourceVector
-from oasis.model.utility import Constant
+from oasis.model.utility import Constant, later
+from tests import builders
 from tests.oracle.reference_search import minibatch_slots, ps_for, total_work
 from tests.strategies import clusters, instances, jobs
 
@@ -31,45 +32,20 @@ JOB = Job(
     ps={"cpu": 1.0, "bandwidth_gbps": 3.0},
     utility=Constant(1.0),
 )
-SERVERS = (Server("w", {"cpu": 4.0}),), (Server("p", {"cpu": 4.0}),)
 
 
-def cluster(**changes: Any) -> Cluster:
-    fields = {
-        "resources": ("cpu", "bandwidth_gbps"),
-        "worker_servers": SERVERS[0],
-        "ps_servers": SERVERS[1],
-        "slot_seconds": 10.0,
-    }
-    return Cluster(**(fields | changes))
+def test_work_is_what_the_model_says_rounded_up_but_not_for_a_last_bit() -> None:
+    """kappa = tau + 2 e / b: 125 MB are 1 Gbit, a tenth of a slot, twice: 0.1 + 0.2 slots.
 
-
-# -- a job's work ----------------------------------------------------------------------------------
-
-
-def test_minibatch_trains_pushes_and_pulls() -> None:
-    """kappa = tau + 2 e / b: 125 MB are 1 Gbit, 1 s at 1 Gbit/s, a tenth of a slot; twice."""
-    assert JOB.minibatch_slots(10.0) == pytest.approx(0.3)
-    assert JOB.minibatch_slots(1.0) == pytest.approx(2.1)
-    assert replace(JOB, gradient_mb=0.0).minibatch_slots(10.0) == 0.1
-
-
-def test_work_is_epochs_times_chunks_times_minibatches_times_kappa() -> None:
-    """W = 4 * 5 * 3 * 0.3 = 18 worker-slots, at best 18 / 5 rounded up = 4 slots."""
-    assert JOB.work(10.0) == 18
-    assert JOB.shortest_duration(10.0) == 4
-
-
-def test_work_is_rounded_up_but_not_for_a_last_bit() -> None:
-    assert replace(JOB, gradient_mb=0.0, minibatch_time=0.11).work(10.0) == 7  # 6.6
-    assert replace(JOB, gradient_mb=0.0, minibatch_time=0.1 + 1e-13).work(10.0) == 6
-    assert replace(JOB, gradient_mb=0.0, minibatch_time=1e-9).work(10.0) == 1
-
-
-def test_without_bandwidth_no_parameter_server_is_needed() -> None:
+    W = 4 * 5 * 3 * 0.3 = 18 worker-slots, at best 18 / 5 rounded up = 4 slots.
+    """
+    assert [JOB.minibatch_slots(seconds) for seconds in (10.0, 1.0)] == pytest.approx([0.3, 2.1])
+    assert (JOB.work(10.0), JOB.shortest_duration(10.0)) == (18, 4)
     local = replace(JOB, gradient_mb=0.0, worker={"cpu": 1.0}, ps={})
-    assert not local.needs_ps
+    assert (local.minibatch_slots(10.0), local.needs_ps) == (0.1, False)
     assert local.ps_needed(np.arange(4)).tolist() == [0, 0, 0, 0]
+    for time, work in ((0.11, 7), (0.1 + 1e-13, 6), (1e-9, 1)):
+        assert replace(local, minibatch_time=time).work(10.0) == work
 
 
 @given(jobs(5, most_work=40), clusters(), st.integers(0, 10))
@@ -84,14 +60,10 @@ def test_work_and_parameter_servers_agree_with_the_reference(
     assert ps_for(job, workers) <= workers  # (6) and (7) can hold together
 
 
-# -- servers and clusters --------------------------------------------------------------------------
-
-
-# -- resource vectors ------------------------------------------------------------------------------
-
-
 def test_resource_vector_is_a_read_only_mapping() -> None:
-    vector = ResourceVector({"cpu": 1, "gpu": 0.5})
+    vector = ResourceVector(source := {"cpu": 1, "gpu": 0.5})
+    source["cpu"] = 2
+    assert repr(ResourceVector({"cpu": 2})) == "ResourceVector({'cpu': 2.0})"
     assert dict(vector) == {"cpu": 1.0, "gpu": 0.5}
     assert (len(vector), list(vector), "tpu" in vector) == (2, ["cpu", "gpu"], False)
     assert vector == {"gpu": 0.5, "cpu": 1.0}
@@ -99,23 +71,6 @@ def test_resource_vector_is_a_read_only_mapping() -> None:
     assert pickle.loads(pickle.dumps(vector)) == vector
     with pytest.raises(TypeError):
         vector["cpu"] = 2.0  # type: ignore[index]
-
-
-def test_resource_vector_keeps_no_tie_to_its_source() -> None:
-    source = {"cpu": 1.0}
-    vector = ResourceVector(source)
-    source["cpu"] = 2.0
-    assert vector["cpu"] == 1.0
-
-
-# -- instances -------------------------------------------------------------------------------------
-
-
-def test_jobs_of_one_slot_arrive_in_the_order_of_the_file() -> None:
-    names = [("c", 1), ("a", 0), ("b", 1), ("d", 0)]
-    made = tuple(replace(JOB, id=name, arrival=arrival) for name, arrival in names)
-    instance = Instance(3, cluster(), made)
-    assert [job.id for job in instance.jobs_by_arrival()] == ["a", "d", "c", "b"]
 
 
 @given(instances())
@@ -133,3 +88,29 @@ def test_problem_data_is_frozen_and_survives_pickling(instance: Instance) -> Non
     ):
         with pytest.raises(FrozenInstanceError):
             setattr(thing, name, 1)
+
+
+def test_the_rest_of_a_job_is_worth_what_the_job_is_worth() -> None:
+    job = oasis.generate("testbed", jobs=3, seed=1).jobs[0]
+    rest = remaining_job(job, 5, now=job.arrival + 4, slots=30)
+    assert rest.work(1200.0) == 5
+    assert rest.utility(range(20)).tolist() == job.utility(range(4, 24)).tolist()
+    assert rest.ps_needed(3) == job.ps_needed(3)
+    assert later(job.utility, 0, 30) is job.utility
+    assert later(job.utility, 0, 30, end=6)(range(5, 8)).tolist()[1:] == [0.0, 0.0]
+
+
+BOTH = (
+    builders.job(chunks=5, min_workers=2),
+    builders.policy_job(min_workers=2, max_workers=5),
+)
+
+
+@pytest.mark.parametrize("job", BOTH, ids=["of the model", "of a policy"])
+def test_a_gang_says_which_counts_of_workers_it_may_have(job):
+    assert [*job.worker_counts] == [2, 3, 4, 5]
+    assert job.is_gang
+    assert not builders.job(workers=3).is_gang
+    assert [job.workers_near(wanted) for wanted in (0, 1, 2, 4, 5, 9)] == [2, 2, 2, 4, 5, 5]
+    assert [[*job.workers_down_from(n)] for n in (9, 3, 1)] == [[5, 4, 3, 2], [3, 2], []]
+    assert [job.spare_workers(workers) for workers in (0, 1, 2, 3, 5)] == [0, 0, 0, 1, 3]

@@ -1,9 +1,13 @@
-"""The JSON Schema refuses nothing that the reader takes, and says what a schema can say."""
+"""Files of instances and of elastic jobs: the reader names what is wrong, and the schema agrees.
+
+The bad inputs are one row each of malformed.txt and elastic_malformed.txt, changes of the files
+valid.json and elastic_valid.json, which have every field.
+"""
 
 from __future__ import annotations
 
-import copy
 import json
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +17,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oasis
+from oasis.model.examples import example_text
 from oasis.model.instance_file import instance_from_dict, instance_schema, instance_to_dict
-from tests.unit.model.test_io import GONE, ROWS, VALID, changed
+from oasis.simulator.elastic import (
+    FormEntry,
+    MachineEntry,
+    ServerShare,
+    elastic_from_dict,
+    elastic_schema,
+)
+from tests.builders import changed, malformed
 
-EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
-VALIDATOR = jsonschema.Draft202012Validator(instance_schema())
-SMALL = json.loads((EXAMPLES / "congested.json").read_text(encoding="utf-8"))
-SMALL["jobs"] = SMALL["jobs"][:2]
-SMALL["worker_servers"] = SMALL["worker_servers"][:1]
+KINDS = {
+    "": (instance_from_dict, instance_schema(), "congested"),
+    "elastic_": (elastic_from_dict, elastic_schema(), "elastic"),
+}
+VALIDATORS = {
+    kind: jsonschema.Draft202012Validator(schema) for kind, (_, schema, _) in KINDS.items()
+}
+VALID: dict[str, Any] = {
+    kind: json.loads(Path(__file__).with_name(f"{kind}valid.json").read_text()) for kind in KINDS
+}
+ROWS = [(kind, *row) for kind in KINDS for row in malformed(__file__, f"{kind}malformed.txt")]
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=3),
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner),
@@ -28,51 +46,63 @@ JSON = st.recursive(
 )
 
 
-def places(data: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Every place in a document, outermost first."""
-    entries = data.items() if isinstance(data, dict) else enumerate(data)
-    return [
-        place
-        for key, value in entries
-        for place in (
-            [(*path, key), *places(value, (*path, key))]
-            if isinstance(value, dict | list)
-            else [(*path, key)]
-        )
-    ]
+@pytest.mark.parametrize(("kind", "field", "value", "message", "in_schema"), ROWS)
+def test_a_bad_field_is_named_with_what_was_expected_and_the_schema_says_it_too(
+    kind: str, field: str, value: Any, message: str, in_schema: bool
+) -> None:
+    data = changed(VALID[kind], field, value)
+    assert VALIDATORS[kind].is_valid(data) != in_schema
+    with pytest.raises(oasis.InstanceError) as caught:
+        KINDS[kind][0](data)
+    error = caught.value
+    assert str(error) == message == f"{error.field}: {error.detail}"
+    assert error.detail == error.expected + ("" if error.got is None else f", got {error.got}")
 
 
-def with_change(data: Any, path: tuple[Any, ...], value: Any) -> Any:
-    changed = copy.deepcopy(data)
-    *outer, last = path
-    inner = changed
-    for key in outer:
-        inner = inner[key]
-    inner[last] = value
-    return changed
-
-
-def test_the_schema_is_one() -> None:
-    jsonschema.Draft202012Validator.check_schema(instance_schema())
-
-
-def test_it_takes_what_is_shipped_and_what_is_generated() -> None:
-    VALIDATOR.validate(json.loads((EXAMPLES / "congested.json").read_text(encoding="utf-8")))
-    VALIDATOR.validate(VALID)  # with a utility of each kind
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_schema_takes_what_is_shipped_and_all_fields(kind: str) -> None:
+    reader, schema, example = KINDS[kind]
+    jsonschema.Draft202012Validator.check_schema(schema)
+    for data in (json.loads(example_text(example)), VALID[kind]):
+        VALIDATORS[kind].validate(data)
+        reader(data)
     for preset in ("testbed", "calibrated"):
-        VALIDATOR.validate(instance_to_dict(oasis.generate(preset, jobs=4, seed=2)))
+        VALIDATORS[""].validate(instance_to_dict(oasis.generate(preset, jobs=4, seed=2)))
 
 
-@pytest.mark.parametrize("row", ROWS)
-def test_it_refuses_what_the_reader_refuses_unless_no_schema_can_say_it(row: str) -> None:
-    field, value, _, *only = row.split(" | ")
-    data = changed(field, GONE if value == "GONE" else json.loads(value))
-    assert VALIDATOR.is_valid(data) == (only == ["the reader alone"])
+def places(data: Any, field: str = "") -> list[str]:
+    """Every field of a document, outermost first."""
+    entries = data.items() if isinstance(data, dict) else enumerate(data)
+    found = []
+    for key, value in entries:
+        here = f"{field}[{key}]" if isinstance(key, int) else f"{field}.{key}"
+        found += [here, *(places(value, here) if isinstance(value, dict | list) else [])]
+    return found
 
 
-@given(st.sampled_from(places(SMALL)), JSON)
-def test_it_refuses_nothing_that_the_reader_takes(path: tuple[Any, ...], value: Any) -> None:
-    data = with_change(SMALL, path, value)
-    if not VALIDATOR.is_valid(data):
-        with pytest.raises(oasis.InstanceError):
-            instance_from_dict(data)
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_schema_refuses_nothing_that_the_reader_takes(kind: str) -> None:
+    @given(st.sampled_from(places(VALID[kind])), JSON)
+    def check(field: str, value: Any) -> None:
+        data = changed(VALID[kind], field, value)
+        if not VALIDATORS[kind].is_valid(data):
+            with pytest.raises(oasis.InstanceError):
+                KINDS[kind][0](data)
+
+    check()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_field_says_what_it_means(kind: str) -> None:
+    schema = KINDS[kind][1]
+    parts = [schema, *(part for part in schema["$defs"].values() if "properties" in part)]
+    told = {name: one for part in parts for name, one in part["properties"].items()}
+    assert {name for name, one in told.items() if not one.get("description")} <= {
+        "format",
+        "utility",
+    }
+
+
+def test_classes_of_entries_can_be_pickled() -> None:
+    entries = (MachineEntry, ServerShare, FormEntry)
+    assert pickle.loads(pickle.dumps(entries)) == entries

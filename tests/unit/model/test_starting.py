@@ -7,25 +7,14 @@ import sys
 
 import pytest
 
-from oasis.model import starting
+from oasis import starting
+from tests.builders import rows
+
+WINDOWS = (["C:\\oasis.exe"], ["C:\\oasis.exe"], sys.platform == "win32")
+ROWS = [*rows(__file__, "names.toml")["command"], WINDOWS]
 
 
-@pytest.mark.parametrize(
-    ("argv", "orig_argv", "is_command"),
-    [
-        (["/usr/bin/oasis", "run"], ["python", "/usr/bin/oasis", "run"], True),
-        (["C:\\oasis.exe"], ["C:\\oasis.exe"], sys.platform == "win32"),
-        (["oasis.exe"], ["oasis.exe"], True),
-        (["-m", "run"], ["python", "-m", "oasis", "run"], True),
-        (["-m", "run"], ["python", "-X", "dev", "-m", "oasis", "run"], True),
-        (["-m"], ["python", "-m", "pytest"], False),
-        (["-m", "-m", "oasis"], ["python", "-m", "oasis.other"], False),
-        (["-c"], ["python", "-c", "import oasis"], False),
-        (["mine.py", "oasis"], ["python", "mine.py", "oasis"], False),
-        ([""], ["python"], False),
-        ([], [], False),
-    ],
-)
+@pytest.mark.parametrize(("argv", "orig_argv", "is_command"), ROWS)
 def test_the_command_is_the_script_or_the_module(
     argv: list[str], orig_argv: list[str], is_command: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -58,10 +58,6 @@ def test_sigmoid_is_half_its_priority_at_the_target() -> None:
     assert sigmoid(6) == pytest.approx(50 / (1 + math.e))
 
 
-def test_sigmoid_without_decay_is_constant() -> None:
-    assert Sigmoid(50.0, 0.0, 4.0)(DELAYS).tolist() == [25.0] * 40
-
-
 def test_sigmoid_keeps_its_logarithm_where_it_underflows() -> None:
     """A time-critical job of the paper at the end of 300 slots: e^-1782, in floats 0."""
     sigmoid = Sigmoid(1.0, 6.0, 3.0)
@@ -76,16 +72,14 @@ def test_sigmoid_keeps_its_logarithm_where_it_underflows() -> None:
         (Sigmoid(5.0, 1e308, 3.0), 30.0, 0.0),
         (Sigmoid(5.0, 1e308, 1e308), 0.0, 5.0),
         (Sigmoid(5.0, 1e308, 3.0), 3.0, 2.5),
+        (Sigmoid(50.0, 0.0, 4.0), 39.0, 25.0),
+        (Sigmoid(0.0, 1.0, 1.0), 0.0, 0.0),
     ],
 )
 def test_extreme_sigmoids_are_steps(sigmoid: Sigmoid, delay: float, value: float) -> None:
     assert sigmoid(delay) == value
     expected = math.log(value) if value else -math.inf
     assert float(sigmoid.log_value(delay)) == pytest.approx(expected)
-
-
-def test_worthless_sigmoid_has_no_logarithm() -> None:
-    assert float(Sigmoid(0.0, 1.0, 1.0).log_value(0)) == -math.inf
 
 
 def test_deadline_counts_the_deadline_itself() -> None:

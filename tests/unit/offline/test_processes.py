@@ -12,44 +12,93 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 import oasis
 from oasis import Constant
 from oasis.model.errors import SolverError
+from oasis.model.instance_file import instance_to_dict
 from oasis.solvers import Status
 from oasis.solvers.budget import Budget, Stopwatch
-from offline import BendersParams, solve
+from offline import BendersParams, ConfigurationParams, solve
 from offline import processes as helper
 from offline.benders import solve as benders
 from offline.benders.decomposition import Decomposition
+from offline.benders.master import CountModel
+from offline.benders.subproblem import Separation
+from offline.column_generation import solve as colgen
+from offline.column_generation.solve import Configuration, Heuristics
+from offline.heuristics.best_solution import BestSolution
 from offline.heuristics.window_search import WindowSearch
-from offline.processes import Helper, Message, Partner, StateExchange
+from offline.model.arrays import OfflineArrays
+from offline.problem import OfflineProblem
+from offline.processes import Helper, Message, Partner, ProcessTask, StateExchange
 from offline.result import OfflineResult
-from offline.state import Phase, SolveState
+from offline.state import Phase, SolveState, warm_start_of
+from offline.tasks import Child
 
 ROOT = Path(__file__).parents[3]
 TINY = oasis.generate("testbed", jobs=3, worker_servers=1, ps_servers=1, horizon=4, seed=3)
+OPTIMUM = solve(TINY, "bruteforce")
+BUSY = oasis.generate("testbed", jobs=8, worker_servers=3, ps_servers=1, seed=2)  # takes over 20 s
+HARD = oasis.generate("testbed", jobs=14, seed=2)  # colgen does not prove it
+SECONDS = 60.0  # for a process to start on a loaded machine, and much more
 # Treated as a large instance; a search beside a master is short, as the instances are tiny.
 LARGE = BendersParams.from_dict({"whole_size": 0, "process_limit": 0.0, "patch_limit": 0.1})
-BUSY = oasis.generate("testbed", jobs=8, worker_servers=3, ps_servers=1, seed=2)  # takes over 20 s
-SECONDS = 60.0  # for a process to start on a loaded machine, and much more
+PARAMS: dict[str, Any] = {
+    "benders": LARGE,
+    "colgen": ConfigurationParams(process_limit=0.0, start_share=0.0, first_turn=0.1),
+}
+both = pytest.mark.parametrize("method", PARAMS)
+pytestmark = [
+    pytest.mark.skipif(sys.platform == "win32", reason="POSIX processes"),
+    pytest.mark.usefixtures("two_cores"),
+]
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX processes")
+
+@pytest.fixture
+def two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Methods start a second process, whatever this machine has."""
+    for method in (benders, colgen):
+        monkeypatch.setattr(method, "has_second_core", lambda: True)
 
 
-def idle(monkeypatch: pytest.MonkeyPatch, during: Callable[[], None] = lambda: None) -> None:
-    """Let the decomposition do nothing, so that all that is learnt comes from the other process."""
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
+    """Every process that a solve starts."""
+    made: list[subprocess.Popen[bytes]] = []
+    start = helper._start_process
 
-    def wait(self: Decomposition, _: Any = None) -> Status:
-        while not self.is_done:
-            during()
+    def noted() -> subprocess.Popen[bytes]:
+        made.append(start())
+        return made[-1]
+
+    monkeypatch.setattr(helper, "_start_process", noted)
+    return made
+
+
+def solved(method: str = "benders", instance: oasis.Instance = TINY, **given: Any) -> OfflineResult:
+    return solve(instance, method, **{"time_limit": SECONDS, "params": PARAMS[method]} | given)
+
+
+def idle(
+    monkeypatch: pytest.MonkeyPatch, during: Callable[[SolveState], None] = lambda state: None
+) -> None:
+    """Let this process do nothing, so that all that is learnt comes from the other one."""
+
+    def wait(state: SolveState) -> Status:
+        while not (state.budget.passed or state.is_proven):
+            during(state)
             time.sleep(0.01)
-        return Status.OPTIMAL if self.best.is_proven else self.budget.status
+        return Status.OPTIMAL if state.is_proven else state.budget.status
 
-    monkeypatch.setattr(Decomposition, "run", wait)
+    monkeypatch.setattr(Decomposition, "run", lambda run, *_: wait(run.state))
+    monkeypatch.setattr(Configuration, "_bound_and_improve", lambda _, run, *__: wait(run.state))
+    monkeypatch.setattr(WindowSearch, "start", lambda *_: None)
 
 
 def saying(message: object) -> str:
@@ -58,44 +107,130 @@ def saying(message: object) -> str:
     return f"import sys; sys.stdin.buffer.read1(); {says}; sys.stdin.buffer.read()"
 
 
-def said_by(monkeypatch: pytest.MonkeyPatch, kind: str, content: object) -> None:
-    """Let the process say this."""
-    monkeypatch.setattr(helper, "CHILD", saying((kind, content)))
+# -- what the other process finds ------------------------------------------------------------------
 
 
-@pytest.mark.usefixtures("two_cores")
-def test_bound_of_one_and_schedules_of_the_other_prove_each_other(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    optimum = solve(TINY, "bruteforce")
+@both
+def test_the_other_process_alone_finds_the_enumerated_optimum(method, monkeypatch, started):
+    idle(monkeypatch, lambda state: state.record_bound(OPTIMUM.objective * (1 + 1e-9)))
+    found = solved(method, warm_start={})
+    assert found.status is Status.OPTIMAL
+    assert found.objective == pytest.approx(OPTIMUM.objective, rel=1e-9)
+    assert found.objective_by in set(Phase) - {Phase.ONLINE, Phase.WARM_START}
+    assert found.parameters["processes"] == 2
+    assert [process.returncode in (0, -signal.SIGKILL) for process in started] == [True]
+
+
+@pytest.mark.parametrize(
+    ("factor", "gap", "status"), [(1.0, None, Status.OPTIMAL), (1.09, 0.1, Status.GAP_LIMIT)]
+)
+def test_bound_of_one_and_schedules_of_the_other_end_the_solve(monkeypatch, factor, gap, status):
     idle(monkeypatch)
-    said_by(monkeypatch, "bound", optimum.objective)
-    result = solve(TINY, "benders", time_limit=SECONDS, params=LARGE, warm_start=optimum.schedules)
-    assert result.status is Status.OPTIMAL
+    monkeypatch.setattr(helper, "CHILD", saying(("bound", OPTIMUM.objective * factor)))
+    result = solved(gap=gap, warm_start=OPTIMUM.schedules)
+    assert result.status is status
     assert (result.objective_by, result.bound_by) == (Phase.WARM_START, Phase.REPLANNING)
-    assert result.upper_bound > result.objective == optimum.objective  # rounded outward
+    assert result.upper_bound > result.objective == OPTIMUM.objective  # rounded outward
+    assert result.gap == pytest.approx(factor - 1.0, abs=1e-8)
 
 
-@pytest.mark.usefixtures("two_cores")
-def test_a_bound_that_schedules_refute_is_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
-    optimum = solve(TINY, "bruteforce")
+NAME = TINY.jobs[0].id
+FALSE = {NAME: oasis.Schedule(NAME, [[3, 0, 1000]], [[3, 0, 1000]])}
+
+
+@pytest.mark.parametrize(
+    ("message", "says"),
+    [
+        (("bound", OPTIMUM.objective * 0.99), "^plans close to the schedules claims the bound"),
+        (("schedules", (FALSE, Phase.WINDOWS)), "infeasible"),
+    ],
+)
+def test_what_is_refuted_is_no_result(monkeypatch, message, says):
     idle(monkeypatch)
-    said_by(monkeypatch, "bound", optimum.objective * 0.99)
-    with pytest.raises(SolverError, match=r"^plans close to the schedules claims the bound"):
-        solve(TINY, "benders", time_limit=SECONDS, params=LARGE, warm_start=optimum.schedules)
+    monkeypatch.setattr(helper, "CHILD", saying(message))
+    with pytest.raises(SolverError, match=says):
+        solved(warm_start=OPTIMUM.schedules)
 
 
-@pytest.mark.usefixtures("two_cores")
-def test_schedules_that_break_a_constraint_are_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
-    idle(monkeypatch)
-    job = TINY.jobs[0].id
-    schedule = oasis.Schedule(job, [[3, 0, 1000]], [[3, 0, 1000]])
-    said_by(monkeypatch, "schedules", ({job: schedule}, Phase.WINDOWS))
-    with pytest.raises(SolverError, match="infeasible"):
-        solve(TINY, "benders", time_limit=SECONDS, params=LARGE)
+@pytest.mark.parametrize(("incumbent", "told"), [(99.9, []), (100.0, ["bound"])])
+def test_a_bound_that_is_little_lower_is_told_if_it_is_the_proof(incumbent, told):
+    state, said = SolveState(Budget()), list[Message]()
+    state.record_solution(incumbent, {}, "somebody")
+    state.record_bound(100.0, "somebody")
+    known = state.schedules, 100.0005
+    StateExchange(Partner(said.append), TINY, state, known, "others").report()
+    assert [kind for kind, _ in said] == told
 
 
-@pytest.mark.usefixtures("two_cores")
+def test_schedules_that_are_found_here_reach_the_other_process(monkeypatch, started):
+    """The process fails as soon as it is told of them."""
+    one = dict([next(iter(OPTIMUM.schedules.items()))])
+    hears = "pickle.load(sys.stdin.buffer); kind, (news, by) = pickle.load(sys.stdin.buffer)"
+    says = "write(('error', f'told of {len(news)} by {by}'), sys.stdout.buffer)"
+    child = f"import pickle, sys; from offline.processes import write; {hears}; {says}"
+    monkeypatch.setattr(helper, "CHILD", child)
+
+    def find(state: SolveState) -> None:
+        if started:
+            state.record_solution(oasis.verify(TINY, one), one, "somebody")
+        if "schedule_search_failed" in state.notes:
+            state.budget.stopping.end(Status.TIME_LIMIT)
+
+    idle(monkeypatch, find)
+    result = solved(warm_start={})
+    assert result.parameters["schedule_search_failed"] == "told of 1 by somebody"
+    assert result.objective_by == "somebody"
+
+
+def test_beside_a_search_this_process_bounds_and_takes_up_what_comes(monkeypatch):
+    """It does not begin as it would alone, and mixes before each turn."""
+    state, told, taken = SolveState(Budget()), list[Any](), list[Phase]()
+    start = warm_start_of(HARD, None, state, needs_prices=True)
+
+    def take(best: BestSolution, _: Budget) -> None:
+        taken.append(best.state.phase)
+        if len(taken) == 3:
+            state.budget.stopping.end(Status.TIME_LIMIT)
+
+    assert start.prices is not None
+    rng, params = np.random.default_rng(0), PARAMS["colgen"]
+    heuristics = Heuristics(OfflineProblem(HARD, start, state), params, state.budget, rng)
+    monkeypatch.setattr(Heuristics, "start", None)
+    monkeypatch.setattr(colgen, "take_up", take)
+    beside: Any = SimpleNamespace(is_working=True, partner=Partner(told.append))
+    found = Configuration(params)._bound_and_improve(heuristics, start.prices, beside)
+    assert found is Status.TIME_LIMIT
+    assert not told
+    assert state.bound < 2 * oasis.verify(HARD, start.schedules)
+    assert taken == [Phase.CUTS_IN_SLOTS, Phase.WINDOWS, Phase.WINDOWS]
+
+
+# -- faults ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def failed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Why processes have failed, so far."""
+    found: list[str] = []
+    fail = Helper._fail
+    monkeypatch.setattr(Helper, "_fail", lambda self, why: (found.append(why), fail(self, why)))
+    return found
+
+
+def once_failed(monkeypatch: pytest.MonkeyPatch, failed: list[str], owner: Any, name: str) -> None:
+    """Let this step of the solve wait until the process has failed."""
+    step = getattr(owner, name)
+
+    def after(*given: Any) -> Any:
+        budget = next(each.budget for each in given if hasattr(each, "budget"))
+        while not failed:
+            assert not budget.passed
+            time.sleep(0.01)
+        return step(*given)
+
+    monkeypatch.setattr(owner, name, after)
+
+
 @pytest.mark.parametrize(
     ("program", "reason"),
     [
@@ -118,92 +253,74 @@ def test_schedules_that_break_a_constraint_are_no_result(monkeypatch: pytest.Mon
     ],
 )
 def test_a_process_that_fails_is_reported_and_the_other_goes_on(
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-    program: str,
-    reason: str,
-) -> None:
-    failed: list[str] = []
+    monkeypatch, caplog, failed, program, reason
+):
     monkeypatch.setattr(helper, "CHILD", program)
-    fail = Helper._fail
-    monkeypatch.setattr(Helper, "_fail", lambda self, why: (failed.append(why), fail(self, why)))
-    run = Decomposition.run
-
-    def after(self: Decomposition, other: Any = None) -> Status:
-        while not (failed or self.budget.passed):
-            time.sleep(0.01)
-        return run(self, other)
-
-    monkeypatch.setattr(Decomposition, "run", after)
-    result = solve(TINY, "benders", time_limit=SECONDS, params=LARGE)
+    once_failed(monkeypatch, failed, Decomposition, "run")
+    result = solved()
     assert result.status is Status.OPTIMAL
     assert failed == [reason]
     assert result.parameters["schedule_search_failed"] == reason
     assert reason in caplog.text
 
 
-@pytest.mark.usefixtures("two_cores")
-def test_a_utility_that_no_file_can_have_leaves_the_decomposition_alone() -> None:
+@pytest.mark.parametrize(
+    ("method", "begins", "waits", "task"),
+    [
+        ("benders", (Decomposition, "look_around"), (Decomposition, "run"), "schedule_search"),
+        ("colgen", (Heuristics, "start"), (colgen, "cut_configuration_lp"), "heuristics"),
+    ],
+)
+def test_a_search_that_fails_is_made_here(
+    monkeypatch, started, failed, method, begins, waits, task
+):
+    monkeypatch.setattr(helper, "CHILD", "import sys; sys.exit(7)")
+    once_failed(monkeypatch, failed, *waits)
+    begun: list[float] = []
+
+    def begin(self: Any) -> float:
+        begun.append(self.best.value)
+        self.state.budget.stopping.end(Status.TIME_LIMIT)
+        return 0.0
+
+    monkeypatch.setattr(*begins, begin)
+    result = solved(method, HARD)
+    assert result.parameters[f"{task}_failed"] == "its process ended with 7"
+    assert result.status is Status.TIME_LIMIT
+    assert len(started) == len(begun) == 1
+
+
+def test_a_utility_that_no_file_can_have_leaves_the_decomposition_alone():
     class Own(Constant):
         """Worth the same whenever it completes, as `Constant` is."""
 
-    own = Own(5.0)
-    jobs = (replace(TINY.jobs[0], utility=own), *TINY.jobs[1:])
-    result = solve(replace(TINY, jobs=jobs), "benders", time_limit=SECONDS, params=LARGE)
+    jobs = (replace(TINY.jobs[0], utility=Own(5.0)), *TINY.jobs[1:])
+    result = solved(instance=replace(TINY, jobs=jobs))
     assert result.status is Status.OPTIMAL
     assert "utility" in result.parameters["schedule_search_failed"]
 
 
-@pytest.mark.usefixtures("two_cores")
-def test_ctrl_c_leaves_the_interval_and_no_process(
-    monkeypatch: pytest.MonkeyPatch, started: list[subprocess.Popen[bytes]]
-) -> None:
-    def interrupt() -> None:
+# -- the end ---------------------------------------------------------------------------------------
+
+
+def test_ctrl_c_leaves_the_interval_and_no_process(monkeypatch, started):
+    def interrupt(_: SolveState) -> None:
         if started:
             raise KeyboardInterrupt
 
     idle(monkeypatch, interrupt)
-    result = solve(BUSY, "benders", time_limit=SECONDS, params=LARGE)
+    result = solved(instance=BUSY)
     assert result.status is Status.INTERRUPTED
     assert 0 < result.objective <= result.upper_bound
     assert [process.returncode for process in started] == [-signal.SIGKILL]
 
 
-@pytest.mark.usefixtures("two_cores")
-def test_a_time_limit_ends_both(
-    monkeypatch: pytest.MonkeyPatch, started: list[subprocess.Popen[bytes]]
-) -> None:
+def test_a_time_limit_ends_both(monkeypatch, started):
     idle(monkeypatch)
     # The time passes once the process runs, however long a loaded machine takes to start it.
     monkeypatch.setattr(Stopwatch, "read", lambda _: 2 * SECONDS if started else 0.0)
-    result = solve(BUSY, "benders", params=LARGE, time_limit=SECONDS)
-    assert result.status is Status.TIME_LIMIT
+    assert solved(instance=BUSY).status is Status.TIME_LIMIT
     assert [process.returncode for process in started] == [-signal.SIGKILL]
-
-
-@pytest.mark.usefixtures("two_cores")
-def test_a_gap_that_the_other_process_reaches_ends_the_solve(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    optimum = solve(TINY, "bruteforce")
-    idle(monkeypatch)
-    said_by(monkeypatch, "bound", optimum.objective * 1.09)
-    start = optimum.schedules
-    result = solve(TINY, "benders", time_limit=SECONDS, gap=0.1, params=LARGE, warm_start=start)
-    assert result.status is Status.GAP_LIMIT
-    assert result.gap == pytest.approx(0.09)
-
-
-@pytest.mark.parametrize(("incumbent", "told"), [(99.9, []), (100.0, ["bound"])])
-def test_a_bound_that_is_little_lower_is_told_if_it_is_the_proof(
-    incumbent: float, told: list[str]
-) -> None:
-    state, said = SolveState(Budget()), list[Message]()
-    state.record_solution(incumbent, {}, "somebody")
-    state.record_bound(100.0, "somebody")
-    known = state.schedules, 100.0005
-    StateExchange(Partner(said.append), TINY, state, known, "others").report()
-    assert [kind for kind, _ in said] == told
 
 
 PROGRAM = """
@@ -228,7 +345,7 @@ print(solve(instance, "benders", time_limit=120.0, params=params).status, flush=
 @pytest.mark.parametrize(
     ("ending", "says"), [("SIGINT", "interrupted"), ("SIGTERM", ""), ("SIGKILL", "")]
 )
-def test_however_the_program_ends_its_second_process_does(ending: str, says: str) -> None:
+def test_however_the_program_ends_its_second_process_does(ending, says):
     with subprocess.Popen(
         [sys.executable, "-c", PROGRAM],
         stdout=subprocess.PIPE,
@@ -255,57 +372,99 @@ def is_alive(pid: int) -> bool:
     return bool(state) and not state.startswith("Z")
 
 
-def known(result: OfflineResult) -> dict[str, Any]:
-    """A result without measured times."""
-    return {k: v for k, v in result.to_dict().items() if k not in ("seconds", "history")}
+# -- where there is none ---------------------------------------------------------------------------
 
 
-@pytest.mark.usefixtures("two_cores")
-def test_a_limit_in_work_starts_no_process_and_repeats(
-    started: list[subprocess.Popen[bytes]],
-) -> None:
-    one, same = (solve(BUSY, "benders", work_limit=0.5, params=LARGE) for _ in range(2))
-    assert known(one) == known(same)
-    assert one.status is Status.WORK_LIMIT
-    assert not started
-    assert oasis.verify(BUSY, one) == one.objective
+@both
+@pytest.mark.parametrize(
+    ("params", "limit"),
+    [
+        ({"second_process": False}, {}),
+        ({"process_limit": 2 * SECONDS}, {}),
+        ({}, {"work_limit": 0.01, "time_limit": ...}),
+    ],
+)
+def test_no_second_process(method, monkeypatch, started, params, limit):
+    idle(monkeypatch, lambda state: state.budget.stopping.end(Status.TIME_LIMIT))
+    solved(method)
+    assert len(started) == 1
+    result = solved(method, params=PARAMS[method].to_dict() | params, **limit)
+    assert len(started) == 1
+    assert "processes" not in result.parameters
 
 
-def test_one_core_and_workers_of_a_sweep_have_no_second_process(
-    monkeypatch: pytest.MonkeyPatch, started: list[subprocess.Popen[bytes]]
-) -> None:
+def test_one_core_and_workers_of_a_sweep_have_no_second_process(monkeypatch, started):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
-    assert benders.has_second_core()
+    assert helper.has_second_core()
     monkeypatch.setattr(multiprocessing, "parent_process", object)
-    assert not benders.has_second_core()
-    monkeypatch.undo()
+    assert not helper.has_second_core()
+    monkeypatch.setattr(multiprocessing, "parent_process", lambda: None)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})
-    assert not benders.has_second_core()
-    result = solve(TINY, "benders", time_limit=SECONDS, params=LARGE)
-    assert result.status is Status.OPTIMAL
+    assert not helper.has_second_core()
+    monkeypatch.setattr(benders, "has_second_core", helper.has_second_core)
+    assert solved().status is Status.OPTIMAL
     assert not started
 
 
-@pytest.mark.usefixtures("two_cores")
-def test_schedules_that_are_found_here_reach_the_other_process(
-    monkeypatch: pytest.MonkeyPatch, started: list[subprocess.Popen[bytes]]
-) -> None:
-    """The process fails as soon as it is told of them."""
-    one = dict([next(iter(solve(TINY, "bruteforce").schedules.items()))])
-    hears = "pickle.load(sys.stdin.buffer); kind, (news, by) = pickle.load(sys.stdin.buffer)"
-    says = "write(('error', f'told of {len(news)} by {by}'), sys.stdout.buffer)"
-    child = f"import pickle, sys; from offline.processes import write; {hears}; {says}"
-    monkeypatch.setattr(helper, "CHILD", child)
-    monkeypatch.setattr(WindowSearch, "start", lambda *_: None)
+def test_a_limit_in_work_starts_no_process_and_repeats(started):
+    results = [solved(instance=BUSY, work_limit=0.5, time_limit=...).to_dict() for _ in range(2)]
+    one, same = ({**each, "seconds": 0.0, "history": []} for each in results)
+    assert one == same
+    assert one["status"] == "work_limit"
+    assert not started
 
-    def find(self: Decomposition, _: Any = None) -> Status:
-        while not (self.is_done or "schedule_search_failed" in self.state.notes):
-            if started:
-                self.state.record_solution(oasis.verify(TINY, one), one, "somebody")
-            time.sleep(0.01)
-        return self.budget.status
 
-    monkeypatch.setattr(Decomposition, "run", find)
-    result = solve(TINY, "benders", time_limit=SECONDS, params=LARGE, warm_start={})
-    assert result.parameters["schedule_search_failed"] == "told of 1 by somebody"
-    assert result.objective_by == "somebody"
+# -- the other end ---------------------------------------------------------------------------------
+
+
+def task(method: str, bound: float) -> ProcessTask:
+    """The task as the process has it, without schedules to start from."""
+    free = np.zeros((TINY.horizon, 1, len(TINY.cluster.resources)))
+    known: Any = {"instance": instance_to_dict(TINY), "bound": bound, "seconds": SECONDS}
+    name, prices = (
+        ("schedule search", (free, free)) if method == "benders" else ("heuristics", None)
+    )
+    return ProcessTask(name, Phase.REPLANNING, PARAMS[method], 0, prices, **known)
+
+
+@both
+def test_the_process_tells_of_schedules_until_they_meet_the_bound(method):
+    said: list[Message] = []
+    child = Child(task(method, 1e6), said.append)
+    child.partner.inbox.put(("bound", OPTIMUM.objective * (1 + 1e-9)))
+    child.run()
+    assert said[-1] == ("status", "optimal")
+    told = [content for kind, content in said if kind == "schedules"]
+    assert told
+    assert all(by in set(Phase) for _, by in told)
+    assert child.state.incumbent == pytest.approx(OPTIMUM.objective)
+
+
+def test_schedules_that_refute_a_bound_are_told_before_the_error():
+    said: list[Message] = []
+    Child(task("benders", 0.6 * OPTIMUM.objective), said.append).run()
+    assert [kind for kind, _ in said] == ["schedules", "error"]
+
+
+def test_messages_wait_for_who_takes_them():
+    taken: list[int] = []
+    partner = Partner(lambda _: None)
+    partner.pass_on(("cuts", 1))
+    partner.on("cuts", taken.append)
+    partner.pass_on(("cuts", 2))
+    assert taken == [1, 2]
+
+
+def test_a_cut_of_one_side_is_one_of_the_other():
+    arrays = OfflineArrays.of(TINY)
+    one, other = (Separation(CountModel(arrays)) for _ in range(2))
+    hears = Partner(lambda _: None)
+    other.share(hears)
+    one.share(Partner(hears.pass_on))
+    most = np.array([c.parallel for c in one.model.jobs], dtype=np.int64) * 50
+    group = next(g for g in ("worker", "ps") if one.cut_off(g, most, range(0), Budget()))
+    known = len(other.model.cuts[group])
+    values = {variable.name: 0.0 for variable in other.model.problem.variables()}
+    assert not other.cut(values, Budget())
+    assert len(other.model.cuts[group]) == known + 1
+    assert (other.model.cuts[group][-1].weights == one.model.cuts[group][-1].weights).all()

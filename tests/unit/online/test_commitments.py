@@ -51,14 +51,6 @@ def test_work_that_grows_may_end_in_the_last_slot_that_counts(patience: int) -> 
         assert held.revise(0, 4 * min(patience, LOOKAHEAD) + more) is fits
 
 
-@pytest.mark.parametrize(("left", "differing"), [(8, False), (7, True), (9, True)])
-def test_a_plan_is_made_again_where_other_work_is_left(left: int, differing: bool) -> None:
-    held = commitments()
-    held.submit(0, builders.job("a", 0, 2, 20.0, workers=4))
-    assert held.live[0].remaining == 8
-    assert differs(held.live[0], left) is differing
-
-
 def test_the_last_slot_of_a_gang_may_do_more_than_its_work() -> None:
     held = commitments()
     gang = Job(

@@ -1,13 +1,20 @@
-"""The ledger: where neighbouring slots differ, and that it is what was committed to it."""
+"""The ledger rolls on, and explanations that are asked for later are those of their moment."""
 
 from __future__ import annotations
+
+import pickle
+import random
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import oasis
 from oasis import Constant, Schedule
 from oasis.online.ledger import Ledger
 from oasis.online.prices import PriceBounds, PriceFunction
+from oasis.online.rejection import explanation
+from oasis.online.search import Granularity, searches
 from tests import builders
 
 CLUSTER = builders.cluster(servers=3, worker={"cpu": 8.0, "gpu": 4.0}, ps={"cpu": 6.0, "gpu": 1.0})
@@ -17,38 +24,6 @@ JOB = builders.job(
     "a", workers=9, worker={"cpu": 2.0, "gpu": 1.0}, ps={"cpu": 3.0}, utility=Constant(1.0)
 )
 HORIZON = 7
-
-
-def differing(ledger: Ledger) -> list[int]:
-    return np.flatnonzero(ledger.changes).tolist()
-
-
-@pytest.mark.parametrize(
-    ("first", "end", "starts", "lengths"),
-    [
-        (0, 7, [0, 2, 5], [2, 3, 2]),
-        (1, 7, [1, 2, 5], [1, 3, 2]),
-        (2, 5, [2], [3]),
-        (3, 6, [3, 5], [2, 1]),
-        (6, 7, [6], [1]),
-    ],
-)
-def test_runs_are_cut_at_the_slots_asked_for(
-    first: int, end: int, starts: list[int], lengths: list[int]
-) -> None:
-    ledger = Ledger.idle(CLUSTER, HORIZON, BOUNDS)
-    ledger.changes[[2, 5]] = True
-    found = ledger.runs(first, end)
-    assert (found[0].tolist(), found[1].tolist()) == (starts, lengths)
-    assert differing(ledger) == [2, 5]  # asking changes nothing
-
-
-def test_copies_of_what_is_used_do_not_change_the_ledger() -> None:
-    ledger = Ledger.idle(CLUSTER, HORIZON, BOUNDS)
-    for array in (ledger.worker_used, ledger.ps_used, ledger.worker_prices, ledger.ps_prices):
-        array[:] = -1.0
-    assert (ledger.worker_used >= 0).all()
-    assert (ledger.ps_prices >= 0).all()
 
 
 @pytest.mark.parametrize("origin", [1, 0, -1])
@@ -63,3 +38,66 @@ def test_a_ledger_does_not_roll_back(origin: int) -> None:
     ledger.roll(2, BOUNDS)
     assert ledger.origin == 2
     np.testing.assert_array_equal(ledger.worker_used, before)
+
+
+def congested(seed: int) -> oasis.Instance:
+    return oasis.generate(
+        "calibrated", jobs=25, worker_servers=3, ps_servers=3, horizon=20, seed=seed
+    )
+
+
+def asked_at_once(scheduler: oasis.OASiS, instance: oasis.Instance) -> list[oasis.Decision]:
+    decisions = []
+    for job in instance.jobs_by_arrival():
+        decision = scheduler.submit(job)
+        if not decision.admitted:  # nothing was committed: the ledger is that of the decision
+            fraction = scheduler.bounds.min_utility_fraction
+            (search,) = searches(job, scheduler.ledger, scheduler.granularity, fraction)
+            assert (decision.reason, decision.rejection) == explanation([search])
+        decisions.append(decision)
+    return decisions
+
+
+@pytest.mark.parametrize("granularity", ["worker-slot", "chunk"])
+@pytest.mark.parametrize("seed", range(4))
+def test_it_does_not_matter_when_and_in_which_order_reasons_are_asked_for(
+    seed: int, granularity: Granularity
+) -> None:
+    instance = congested(seed)
+    expected = asked_at_once(oasis.OASiS.from_instance(instance, granularity=granularity), instance)
+    assert sum(not decision.admitted for decision in expected) >= 5
+    indices = list(range(len(expected)))
+    for order in (indices, indices[::-1], random.Random(seed).sample(indices, len(indices))):
+        scheduler = oasis.OASiS.from_instance(instance, granularity=granularity)
+        decisions = [scheduler.submit(job) for job in instance.jobs_by_arrival()]
+        for k in order:
+            assert decisions[k].reason == expected[k].reason
+            assert decisions[k].rejection == expected[k].rejection
+
+
+def test_a_saved_scheduler_explains_what_was_rejected_before_and_after(tmp_path: Path) -> None:
+    instance = congested(1)
+    expected = asked_at_once(oasis.OASiS.from_instance(instance), instance)
+    scheduler = oasis.OASiS.from_instance(instance)
+    jobs = instance.jobs_by_arrival()
+    for job in jobs[:12]:
+        scheduler.submit(job)
+    scheduler.save(tmp_path / "saved.npz")
+    loaded = oasis.OASiS.load(tmp_path / "saved.npz")
+    for job in jobs[12:]:
+        loaded.submit(job)
+    assert loaded.decisions == expected
+
+
+def test_reasons_travel_and_are_not_looked_for_unless_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    instance = congested(3)
+    decisions = oasis.simulate(instance, oasis.OASiS.from_instance(instance)).decisions
+    assert pickle.loads(pickle.dumps(decisions)) == decisions
+    scheduler = oasis.OASiS.from_instance(instance)
+    monkeypatch.setattr("oasis.online.oasis.explanation", lambda search: 1 / 0)
+    run = oasis.simulate(instance, scheduler)
+    rejected = next(decision for decision in run.decisions if not decision.admitted)
+    with pytest.raises(ZeroDivisionError):
+        _ = rejected.reason

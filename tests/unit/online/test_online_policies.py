@@ -7,8 +7,7 @@ import pytest
 import oasis
 from oasis import Form, Job, Piecewise, Server
 from oasis.model.errors import InstanceError
-from oasis.scheduling.job import NOTHING
-from oasis.scheduling.site import Machine, Site, allocation_in, allocations, cluster_of
+from oasis.scheduling.site import Machine, Site, cluster_of
 from oasis.simulator import Outage, Workload
 from tests.oracle import kinds
 
@@ -20,15 +19,6 @@ def live(instance: oasis.Instance) -> oasis.OASiS:
     """OASiS as a service runs it, with the bounds of the instance."""
     bounds = oasis.PriceBounds.from_instance(instance)
     return oasis.OASiS.rolling(instance.horizon, bounds, keep_admitted=True, end=instance.horizon)
-
-
-def test_what_a_job_holds_in_a_slot_is_what_its_schedule_says() -> None:
-    run = oasis.simulate(INSTANCE, oasis.OASiS.from_instance(INSTANCE))
-    for schedule in run.schedules.values():
-        by_slot = allocations(schedule, SITE)
-        assert list(by_slot) == sorted(set(schedule.workers[:, 0].tolist()))
-        for slot in range(INSTANCE.horizon):
-            assert allocation_in(schedule, slot, SITE) == by_slot.get(slot, NOTHING)
 
 
 def test_a_site_is_the_cluster_of_its_instance_again() -> None:

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
-from oasis import Constant, Deadline, Instance, Job, Piecewise, Sigmoid
+from oasis import Cluster, Constant, Deadline, Instance, Job, Piecewise, Server, Sigmoid
 from oasis.online.oasis import OASiS
-from oasis.online.prices import PriceBounds
+from oasis.online.prices import PriceBounds, PriceFunction
 from tests import builders
 
 CLUSTER = builders.cluster(
@@ -45,8 +46,8 @@ B = builders.job(
 INSTANCE = Instance(4, CLUSTER, (A, B))
 
 
-def bounds(*jobs: Job, **options: object) -> PriceBounds:
-    return PriceBounds.from_jobs(jobs, CLUSTER, 4, **options)
+def bounds(*jobs: Job, on: Cluster = CLUSTER, horizon: int = 4, **options: Any) -> PriceBounds:
+    return PriceBounds.from_jobs(jobs, on, horizon, **options)
 
 
 def test_normalised_bounds_by_hand() -> None:
@@ -119,16 +120,13 @@ def test_lower_bound_is_kept_as_a_logarithm_where_it_underflows() -> None:
     assert found(np.array([8.0, 0.0]), np.array([8.0, 10.0]))[0] == pytest.approx(found.upper[0])
 
 
-@pytest.mark.parametrize("factor", [0.0, -1.0, math.nan, math.inf])
-def test_scale_must_be_positive(factor: float) -> None:
-    with pytest.raises(ValueError, match=r"factor: expected a finite number > 0, got"):
-        PriceBounds.from_instance(INSTANCE).scaled(factor)
-
-
-@pytest.mark.parametrize("fraction", [-0.1, 1.0, math.nan])
-def test_floor_must_be_a_fraction(fraction: float) -> None:
-    with pytest.raises(ValueError, match="min_utility_fraction: expected 0 <= phi < 1"):
-        PriceBounds.from_instance(INSTANCE, min_utility_fraction=fraction)
+def test_scale_must_be_positive_and_the_floor_a_fraction() -> None:
+    for factor in (0.0, -1.0, math.nan, math.inf):
+        with pytest.raises(ValueError, match=r"factor: expected a finite number > 0, got"):
+            bounds(A).scaled(factor)
+    for fraction in (-0.1, 1.0, math.nan):
+        with pytest.raises(ValueError, match="min_utility_fraction: expected 0 <= phi < 1"):
+            bounds(A, min_utility_fraction=fraction)
 
 
 def test_the_largest_value_for_the_least_demand_is_no_crash() -> None:
@@ -146,3 +144,82 @@ def test_bounds_of_no_jobs_say_that_nothing_is_known() -> None:
     hopeless = replace(A, arrival=3, epochs=999)
     assert PriceBounds.from_jobs([hopeless], CLUSTER, 4).to_dict() == bounds.to_dict()
     assert PriceBounds.from_instance(Instance(4, CLUSTER, ())).to_dict() == bounds.to_dict()
+
+
+UNIT = {"cpu": 1.0, "bandwidth_gbps": 1.0}
+ONE = builders.cluster(worker=UNIT, ps=UNIT)
+SMALL = builders.job(
+    "a",
+    worker={"cpu": 0.5, "bandwidth_gbps": 0.25},
+    ps={"cpu": 0.25, "bandwidth_gbps": 0.25},
+    utility=Constant(1.0),
+)
+
+
+def test_job_that_is_larger_than_the_cluster_does_not_take_upper_below_lower() -> None:
+    """Its load is 200 of a supply of 2: U = 1 / 100, but L = 1 / (4 eta 200) = 1 / 8."""
+    huge = {"cpu": 100.0, "bandwidth_gbps": 100.0}
+    found = bounds(replace(SMALL, worker=huge, ps=huge), on=ONE, horizon=1)
+    assert found.worker.eta == pytest.approx(0.01)
+    assert found.worker.lower == pytest.approx([1 / 8, 1 / 8])
+    assert found.worker.log_ratio.tolist() == [0.0, 0.0]
+    assert found.worker.upper.tolist() == found.worker.lower.tolist()
+    assert found.alpha == 1.0
+
+
+def test_resource_that_the_group_does_not_have_has_no_range_of_prices() -> None:
+    bare = replace(ONE, worker_servers=(Server("w", {"cpu": 1.0}),))
+    found = bounds(SMALL, on=bare, horizon=1)
+    assert found.worker.log_ratio[1] == 0.0
+    assert np.isneginf(found.worker.log_lower[1])
+    assert found.scaled(5.0).worker.log_ratio[1] == 0.0
+
+
+def test_price_function_holds_floats_that_cannot_be_changed() -> None:
+    price = PriceFunction(np.zeros(2, dtype=int), [1, 2], 1.0)  # type: ignore[arg-type]
+    for values in (price.log_lower, price.log_ratio):
+        assert values.dtype == np.float64
+        with pytest.raises(ValueError, match="read-only"):
+            values[0] = 1.0
+
+
+def test_job_that_asks_for_nothing_that_is_there_defines_no_price() -> None:
+    """A load of nothing would make eta infinite and L nothing."""
+    cluster = Cluster(
+        ("cpu", "bandwidth_gbps", "gpu"),
+        (Server("w", {"cpu": 1.0, "bandwidth_gbps": 1.0}),),
+        ONE.ps_servers,
+        1.0,
+    )
+    elsewhere = replace(SMALL, id="b", worker={"gpu": 1.0}, ps={})
+    both, alone = (bounds(*jobs, on=cluster).worker for jobs in ((elsewhere, SMALL), (SMALL,)))
+    assert both.to_dict() == alone.to_dict()
+    assert np.isfinite(both.eta)
+
+
+def test_bounds_count_work_in_slots_of_the_cluster() -> None:
+    """8 Gbit there and back at 1 Gbit/s take 16 s: two slots of 8 s, or one of 16 s."""
+    amounts = {"cpu": 0.5, "bandwidth_gbps": 1.0}
+    job = replace(SMALL, gradient_mb=1000.0, minibatch_time=0.0, worker=amounts, ps=amounts)
+    etas = {}
+    for seconds in (8.0, 16.0):
+        cluster = replace(ONE, slot_seconds=seconds)
+        etas[seconds] = PriceBounds.from_jobs((job,), cluster, 4).worker.eta
+    assert etas[8.0] == pytest.approx(4 * 2 / (2 * 1.5))
+    assert etas[16.0] == pytest.approx(4 * 2 / (1 * 1.5))
+
+
+@pytest.mark.parametrize("eta", [2.5, np.nan])
+def test_price_function_is_written_with_nulls_and_read_again(eta: float) -> None:
+    price = PriceFunction(np.array([0.5, -np.inf]), np.array([1.5, 0.0]), eta)
+    data = price.to_dict()
+    assert data == {
+        "log_lower": [0.5, None],
+        "log_ratio": [1.5, 0.0],
+        "eta": None if np.isnan(eta) else eta,
+    }
+    again = PriceFunction.from_dict(data)
+    assert again.log_lower.tolist() == [0.5, -np.inf]
+    assert again.log_ratio.tolist() == [1.5, 0.0]
+    assert again.eta == eta or np.isnan([again.eta, eta]).all()
+    assert again.to_dict() == data

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
 
 import oasis
-from oasis import Cluster, Constant, Instance, Job, Recourse, Server
+from oasis import Cluster, Instance, Job, Recourse, Server
 from oasis.online.recourse.admission import AtPrices
 from oasis.online.recourse.live_job import grid_of, on_grid
 from oasis.online.recourse.params import RecourseParams
@@ -45,13 +45,6 @@ def test_a_job_that_was_promised_something_is_not_given_up(commitment: str) -> N
     assert result.report["given_up_after_start"] == []
 
 
-def test_on_start_what_has_not_run_is_still_given_up() -> None:
-    """Nothing is promised to the second job before it has run."""
-    jobs = [job("first", 0, 2, 5.0, 1), job("waits", 0, 2, 1.0, 3), job("dear", 1, 2, 9.0, 2)]
-    result = run(jobs, commitment="start")
-    assert set(result.schedules) == {"first", "dear"}
-
-
 def test_work_done_counts_and_a_paused_job_goes_on() -> None:
     jobs = [job("long", 0, 4, 5.0, 9), job("urgent", 1, 2, 5.0, 1)]
     result = run(jobs)
@@ -64,14 +57,6 @@ def test_a_bonus_for_what_has_begun_keeps_it() -> None:
     assert list(run(jobs).schedules) == ["better"]
     keep = RecourseParams(started_bonus=1.0)
     assert list(run(jobs, params=keep).schedules) == ["cheap"]
-
-
-def test_a_promised_job_moves_within_its_promise_for_a_newcomer() -> None:
-    """Both fit only if the first, promised late, gives way for a slot."""
-    patient = replace(job("patient", 0, 1, 3.0, 9), chunks=2, epochs=4)
-    jobs = [job("first", 0, 1, 3.0, 0), patient, job("urgent", 1, 1, 3.0, 0)]
-    result = run(jobs, commitment="none")
-    assert set(result.schedules) == {"first", "patient", "urgent"}
 
 
 def test_a_lost_server_breaks_a_promise_and_the_report_names_it() -> None:
@@ -113,8 +98,8 @@ def test_demands_on_the_grid_add_up_exactly() -> None:
         (Server("p", {"bandwidth_gbps": 0.3}),),
         1.0,
     )
-    given = Job("j", 0, 1, 9, 1, 1.0, 0.0, {"gpu": 0.1, "bandwidth_gbps": 1 / 3},
-                {"bandwidth_gbps": 0.7}, Constant(1.0))  # fmt: skip
+    worker, ps = {"gpu": 0.1, "bandwidth_gbps": 1 / 3}, {"bandwidth_gbps": 0.7}
+    given = builders.job("j", workers=9, worker=worker, ps=ps)
     rounded = on_grid(given, grid_of(cluster))
     for group in ("worker", "ps"):
         for name, amount in getattr(rounded, group).items():
@@ -128,10 +113,7 @@ def test_demands_on_the_grid_add_up_exactly() -> None:
 def test_what_fits_on_the_grid_fits_in_raw_units_however_servers_differ(demand: float) -> None:
     """The grid of the large host is as coarse as 4e-9 of the small server."""
     cluster = Cluster(("cpu",), (Server("w", {"cpu": 1.0}),), (Server("p", {"cpu": 1e7}),), 1.0)
-    jobs = [
-        Job(f"j{k}", 0, 1, 1, 1, 1.0, 0.0, {"cpu": demand}, {"cpu": 1.0}, Constant(1.0))
-        for k in range(3)
-    ]
+    jobs = [builders.job(f"j{k}", worker={"cpu": demand}, ps={"cpu": 1.0}) for k in range(3)]
     instance = Instance(1, cluster, jobs)
     assert oasis.verify(instance, oasis.simulate(instance, Recourse("none"))) == 2.0
 
@@ -144,28 +126,14 @@ def test_what_fits_on_the_grid_fits_in_raw_units_however_servers_differ(demand: 
         ({"seconds": -1.0}, "seconds: expected a number >= 0, got -1.0"),
         ({"seconds": float("nan")}, "seconds: expected a number >= 0, got nan"),
         ({"admission": AtPrices()}, "admission: only jobs that are promised"),
+        ({"discount": 0.0}, "discount"),
+        ({"discount": 1.1}, "discount"),
+        ({"noise": -1.0}, "noise"),
+        ({"tries": 1.5}, "tries"),
+        ({"widening": 1}, "widening"),
     ],
 )
-def test_bad_options_are_named(options: dict[str, object], message: str) -> None:
+def test_bad_options_and_params_are_named(options: dict[str, Any], message: str) -> None:
+    made: Any = Recourse if ":" in message else RecourseParams
     with pytest.raises(ValueError, match=message):
-        Recourse(**options)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("discount", 0.0), ("discount", 1.1), ("noise", -1.0), ("tries", 1.5), ("widening", 1)],
-)
-def test_bad_params_are_named(name: str, value: float) -> None:
-    with pytest.raises(ValueError, match=name):
-        RecourseParams(**{name: value})  # type: ignore[arg-type]
-
-
-def test_the_parameters_are_plain_data_and_complete() -> None:
-    policy = Recourse("arrival", seed=3, rounds=2, params=RecourseParams(noise=0.1))
-    known = policy.parameters
-    assert (known["commitment"], known["seed"], known["rounds"]) == ("arrival", 3, 2)
-    assert known["noise"] == 0.1
-    assert (known["admission"], known["admission_floor"]) == ("futures", 0.6)
-    assert (known["prices"], known["samples"]) == (None, 8)
-    own = Recourse("arrival", admission=AtPrices(min_utility_fraction=0.5)).parameters
-    assert own["admission"]["min_utility_fraction"] == 0.5
+        made(**options)

@@ -1,19 +1,24 @@
-"""Sampled futures at small: rates, what a future earns, which trades are accepted."""
+"""Rules of admission of recourse: sampled futures, and files of learned prices."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from oasis import Cluster, InstanceError, Job, LearnedPrices, PriceBounds, Server
+import oasis
+from oasis import Cluster, InstanceError, Job, LearnedPrices, OASiS, PriceBounds, Server
 from oasis.online.recourse import Replanner, SampledFutures
 from oasis.online.recourse.admission import AdmissionRule, AtPrices
-from oasis.online.recourse.futures import is_gain, utility_earned
-from oasis.online.recourse.learned import AtLearnedPrices
+from oasis.online.recourse.futures import utility_earned
+from oasis.online.recourse.learned import AtLearnedPrices, learned_from
 from oasis.online.recourse.rules import admission_rule, rule_name
 from tests import builders
+from tests.builders import changed, malformed
 
 CLUSTER = builders.cluster(gpus=2.0)
 
@@ -41,15 +46,13 @@ def planner(rule: AdmissionRule) -> Replanner:
     return Replanner(CLUSTER, 8, commitment="arrival", admission=rule)
 
 
-def test_rates_of_arrival_are_those_so_far_and_half_of_the_present_slot_is_left() -> None:
+def test_rates_of_arrival_are_those_so_far_or_of_past_days() -> None:
+    """Half of the present slot is left."""
     rule = SampledFutures()
     rule.reset(CLUSTER, 8)
     for arrival in (2, 2, 3):
         rule.learn(job(f"j{arrival}", arrival, 1.0))
     assert rule.rates(3, 6).tolist() == [0.75, 1.5, 1.5]
-
-
-def test_rates_of_arrival_are_those_of_past_days_where_they_are_known() -> None:
     rule = SampledFutures(past(0.0))
     rule.reset(CLUSTER, 8)
     assert rule.rates(0, 4).tolist() == [0.5, 0.5, 1.0, 0.5]
@@ -81,11 +84,6 @@ def test_a_job_that_was_promised_a_late_slot_gives_way_to_one_in_a_hurry(
 def test_the_share_that_a_promise_is_worth_is_more_than_nothing() -> None:
     with pytest.raises(ValueError, match=r"^promise_share: expected 0 < share <= 1, got 0$"):
         SampledFutures(promise_share=0)
-
-
-def test_a_trade_that_gains_nothing_is_accepted_once_enough_is_known() -> None:
-    assert [is_gain(gain, False) for gain in (1.0, 0.0, -1.0)] == [True, False, False]
-    assert [is_gain(gain, True) for gain in (1.0, 0.0, -1.0)] == [True, True, False]
 
 
 @pytest.mark.parametrize(("price", "admitted"), [(2.4, True), (2.5, False), (2.6, False)])
@@ -138,3 +136,83 @@ def test_prices_of_other_resources_are_refused_when_a_run_begins() -> None:
     for rule in (SampledFutures(past(1.0)), AtLearnedPrices(past(1.0), 0.0)):
         with pytest.raises(InstanceError, match="resources: expected"):
             rule.reset(other, 8)
+
+
+DAY = oasis.generate("testbed", jobs=3, seed=1)
+
+
+def learned(slots: int = 4) -> LearnedPrices:
+    rng = np.random.default_rng(3)
+    size = (slots, len(DAY.cluster.resources))
+    jobs = [oasis.generate("testbed", jobs=1, seed=seed).jobs[0] for seed in range(3)]
+    jobs = [replace(job, arrival=k) for k, job in enumerate(jobs)]
+    return LearnedPrices(
+        DAY.cluster.resources,
+        DAY.slot_seconds,
+        np.array([2.0, 2.0, 1.0, 1.0]),
+        rng.random(size),
+        rng.random(size) / 3,
+        PriceBounds.from_instance(DAY),
+        tuple(jobs),
+    )
+
+
+def test_a_file_that_was_written_and_read_is_the_same_to_the_last_bit(tmp_path: Path) -> None:
+    first, path = learned(), tmp_path / "prices.json"
+    first.write(path)
+    again = LearnedPrices.read(path)
+    for name in ("days", "worker", "ps"):
+        assert getattr(again, name).tobytes() == getattr(first, name).tobytes()
+    assert again.bounds.to_dict() == first.bounds.to_dict()
+    assert again.jobs == first.jobs
+    assert again.digest == first.digest
+    again.write(tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_bytes() == path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message", "_"), malformed(__file__, "learned_malformed.txt")
+)
+def test_what_is_wrong_in_a_file_is_named_in_one_line(
+    field: str, value: Any, message: str, _: bool, tmp_path: Path
+) -> None:
+    path = tmp_path / "prices.json"
+    path.write_text(json.dumps(changed(learned().to_dict(), field, value)), encoding="utf-8")
+    with pytest.raises(InstanceError) as caught:
+        LearnedPrices.read(path)
+    assert str(caught.value).startswith(f"{path}: {message}")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1]", "NaN", '{"a": 1, "a": 1}', "\x00"])
+def test_what_is_no_file_of_prices_at_all_is_refused_in_one_line(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "prices.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InstanceError, match=r"prices: .*prices\.json: ") as caught:
+        learned_from(str(path), "prices")
+    assert "\n" not in str(caught.value)
+
+
+def test_prices_of_other_slots_are_named_with_the_option_and_the_file(tmp_path: Path) -> None:
+    path = str(tmp_path / "p.json")
+    hours = replace(DAY, cluster=replace(DAY.cluster, slot_seconds=3600.0))
+    learned().write(path)
+    with pytest.raises(InstanceError, match=r"^bounds: .*p\.json: slot_seconds: expected 3600"):
+        OASiS.from_instance(hours, bounds=path)
+    for admission in ("learned", "futures"):
+        options: dict[str, Any] = {"commitment": "arrival", "admission": admission}
+        policy = oasis.Recourse(prices=path, **options)
+        with pytest.raises(InstanceError, match=r"^prices\.slot_seconds: expected 3600, got 1200"):
+            oasis.simulate(hours, policy)
+
+
+def test_oasis_takes_its_bounds_from_the_file_and_says_so(tmp_path: Path) -> None:
+    first, path = learned(), tmp_path / "prices.json"
+    first.write(path)
+    scheduler = OASiS.from_instance(DAY, bounds=str(path), scale=2.0)
+    assert scheduler.bounds.to_dict() == first.bounds.scaled(2.0).to_dict()
+    assert scheduler.parameters["bounds"] == str(path)
+    scheduler.save(tmp_path / "saved")
+    assert OASiS.load(tmp_path / "saved").parameters == scheduler.parameters
+    assert OASiS.from_instance(DAY, bounds=first).parameters["bounds"] == first.name
+    assert OASiS.from_instance(DAY).parameters["bounds"] is None

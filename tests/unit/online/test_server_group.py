@@ -81,25 +81,6 @@ def test_room_by_resource_is_the_room_for_each_resource_alone(
         )
 
 
-def test_capacity_of_one_server_of_a_column_changes_alone() -> None:
-    group = idle()
-    group.set_capacity(1, np.zeros(2))
-    assert group.fits(np.array([1.0, 0.0]), at(0), 9).tolist() == [[8.0, 0.0, 8.0, 4.0]]
-    group.set_capacity(1, np.array([8.0, 4.0]), PRICE)
-    assert group.fits(np.array([1.0, 0.0]), at(0), 9).tolist() == [[8.0, 8.0, 8.0, 4.0]]
-
-
-def test_given_arrays_are_copied() -> None:
-    capacity = np.array([[8.0, 4.0], [4.0, 1.0]])
-    used, price = np.zeros((HORIZON, 2, 2)), np.ones((HORIZON, 2, 2))
-    used[1, 0, 0] = 3.0
-    group = ServerGroup.of_arrays(capacity, used, price)
-    used[1, 0, 0] = 0.0
-    assert group.used[0, 1, 0] == 3.0
-    assert group.copies.tolist() == [1, 1]
-    assert np.array_equal(group.expand(group.price), price)
-
-
 @given(
     st.lists(
         st.tuples(st.integers(0, HORIZON - 1), st.integers(0, 6), st.integers(1, 3)), max_size=8

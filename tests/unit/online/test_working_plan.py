@@ -1,4 +1,4 @@
-"""The working plan of recourse: changes and their undoing, and what makes one plan better."""
+"""The working plan of recourse, and the live jobs in it: what is left, what they may earn."""
 
 from __future__ import annotations
 
@@ -10,27 +10,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oasis.model.cluster import Server
+from oasis.model.cluster import Cluster, Server
 from oasis.model.job import Job
+from oasis.model.schedule import Schedule
+from oasis.model.utility import Constant, Deadline, Piecewise
 from oasis.online.prices import PriceBounds
-from oasis.online.recourse.live_job import LiveJob, grid_of
+from oasis.online.recourse.live_job import LEAST_SHARE, NEVER, LiveJob, dominant_share, grid_of
 from oasis.online.recourse.params import RecourseParams
-from oasis.online.recourse.planner import (
-    draw,
-    ruin_and_recreate,
-    start_over,
-)
+from oasis.online.recourse.planner import ruin_and_recreate, start_over
 from oasis.online.recourse.working_plan import NEXT_TO_NOTHING, WorkingPlan, prefer_early
 from oasis.online.search import Search
 from tests import builders
-from tests.strategies import fewer
+from tests.strategies import clusters, fewer, jobs
 
 CLUSTER = builders.cluster(gpus=2.0, servers=2)
 FLAT = RecourseParams(discount=1.0)
 HORIZON = 6
 
 
-def job(name: str, slots: int, value: float, latest: int = 99, workers: int = 4) -> Job:
+def all_gpus(name: str, slots: int, value: float, latest: int = 99, workers: int = 4) -> Job:
     """Needs `workers` GPUs for `slots` slots; worth `value` up to delay `latest`."""
     return builders.job(name, 0, slots, value, latest, workers)
 
@@ -56,9 +54,6 @@ def completions(plan: WorkingPlan) -> list[int | None]:
     return [live.schedule.completion if live.schedule else None for live in plan.live.values()]
 
 
-# -- prices ----------------------------------------------------------------------------------------
-
-
 def test_preferences_grow_by_the_slot_and_are_the_same_on_every_server() -> None:
     plan = plan_of(params=RecourseParams(growth=0.5))
     prices = plan.ledger.worker_prices[:, :, 0]
@@ -69,42 +64,17 @@ def test_preferences_grow_by_the_slot_and_are_the_same_on_every_server() -> None
 
 
 def test_a_promised_job_is_planned_at_any_price() -> None:
-    past = [job("cheap", 4, 1.0), job("dear", 1, 20.0)]
+    past = [all_gpus("cheap", 4, 1.0), all_gpus("dear", 1, 20.0)]
     bounds = PriceBounds.from_jobs(past, CLUSTER, HORIZON)
-    plan = plan_of(job("a", 5, 10.0), job("b", 1, 0.01), bounds=bounds)
+    plan = plan_of(all_gpus("a", 5, 10.0), all_gpus("b", 1, 0.01), bounds=bounds)
     plan.live[1].promise = 5
     assert plan.insert(plan.live[1])
     assert plan.standing[0] == 1
 
 
-# -- value -----------------------------------------------------------------------------------------
-
-
-def test_the_value_of_a_plan_is_the_sum_over_what_is_planned() -> None:
-    plan = plan_of(job("a", 2, 5.0), job("b", 1, 3.0), job("c", 5, 90.0))
-    assert completions(plan) == [1, 2, None]
-    assert plan.value == 8.0
-    assert plan.standing == (0, 8.0)
-    assert [live.job.id for live in plan.planned()] == ["a", "b"]
-    assert [live.job.id for live in plan.unplanned()] == ["c"]
-
-
-def test_what_has_run_counts_more() -> None:
-    plan = plan_of(job("a", 2, 5.0), params=replace(FLAT, started_bonus=0.5))
-    live = plan.live[0]
-    assert plan.worth(live, 1) == 5.0
-    plan.advance(1)
-    assert live.started
-    assert plan.worth(live, 1) == 7.5
-    assert plan.value == 7.5
-
-
-# -- changes ---------------------------------------------------------------------------------------
-
-
 def test_a_plan_that_rolls_reaches_as_far_ahead_as_before() -> None:
     """After three slots the plan ends at 9 if it rolls; without rolling nothing is left there."""
-    long = job("long", HORIZON, 5.0)
+    long = all_gpus("long", HORIZON, 5.0)
     for rolling, found in ((True, HORIZON + 2), (False, None)):
         plan = plan_of(rolling=rolling)
         plan.advance(3)
@@ -131,8 +101,8 @@ def test_the_window_is_widened_until_a_job_fits(
         looked_at.append(until)
         return earliest(search, until)
 
-    wide = replace(job("a", 5, 5.0, workers=2), worker={"gpu": 2.0})
-    single = replace(job("b", 1, 3.0, workers=1), worker={"gpu": 2.0})
+    wide = replace(all_gpus("a", 5, 5.0, workers=2), worker={"gpu": 2.0})
+    single = replace(all_gpus("b", 1, 3.0, workers=1), worker={"gpu": 2.0})
     params = replace(FLAT, first_window=first, widening=2)
     plan = plan_of(wide, params=params)
     assert completions(plan) == [4]
@@ -144,19 +114,9 @@ def test_the_window_is_widened_until_a_job_fits(
     assert plan.insertions == 2  # one a job, however many windows were looked at
 
 
-def test_a_job_past_its_deadline_is_not_even_looked_for() -> None:
-    plan = plan_of(job("a", 2, 5.0, latest=1), insert=False)
-    plan.advance(1)
-    assert not plan.insert(plan.live[0])
-    assert plan.insertions == 0
-
-
-# -- ruin and recreate -----------------------------------------------------------------------------
-
-
 def test_starting_over_is_undone_if_it_is_worse() -> None:
     """By density the short one goes first, and then the long, worth more, has no room."""
-    plan = plan_of(job("long", 6, 5.0), job("short", 1, 1.0), insert=False)
+    plan = plan_of(all_gpus("long", 6, 5.0), all_gpus("short", 1, 1.0), insert=False)
     plan.insert(plan.live[0])
     used = plan.ledger.worker_used
     assert plan.density(plan.live[1]) > plan.density(plan.live[0])
@@ -165,26 +125,13 @@ def test_starting_over_is_undone_if_it_is_worse() -> None:
     assert np.array_equal(plan.ledger.worker_used, used)
 
 
-def test_one_to_most_jobs_are_drawn_without_repetition() -> None:
-    made = list(plan_of(*(job(f"j{k}", 1, 1.0) for k in range(4)), insert=False).live.values())
-    rng = np.random.default_rng(0)
-    sizes = set()
-    for _ in range(200):
-        drawn = draw(made, 3, rng)
-        assert len({live.key for live in drawn}) == len(drawn)
-        sizes.add(len(drawn))
-    assert sizes == {1, 2, 3}
-    assert draw([], 3, rng) == []
-    assert len(draw(made[:1], 3, rng)) == 1
-
-
 @fewer(4)
 @given(st.integers(0, 2**32 - 1), st.lists(st.integers(1, 4), min_size=2, max_size=5))
 def test_no_round_makes_a_plan_worse_and_its_ledger_is_what_it_plans(
     seed: int, lengths: list[int]
 ) -> None:
     rng = np.random.default_rng(seed)
-    made = (job(f"j{k}", slots, float(rng.integers(1, 9))) for k, slots in enumerate(lengths))
+    made = (all_gpus(f"j{k}", slots, float(rng.integers(1, 9))) for k, slots in enumerate(lengths))
     plan = plan_of(*made)
     before = plan.standing
     for _ in range(3):
@@ -199,12 +146,124 @@ def test_no_round_makes_a_plan_worse_and_its_ledger_is_what_it_plans(
     assert np.array_equal(plan.ledger.worker_used, used)
 
 
-# -- from nothing ----------------------------------------------------------------------------------
-
-
 def test_starting_over_plans_the_densest_first_until_it_is_told_to_stop() -> None:
-    plan = plan_of(job("poor", 3, 1.0), job("rich", 3, 9.0), job("middle", 3, 4.0), insert=False)
+    plan = plan_of(
+        all_gpus("poor", 3, 1.0), all_gpus("rich", 3, 9.0), all_gpus("middle", 3, 4.0), insert=False
+    )
     asked = iter([False, False, True])
     assert start_over(plan, lambda: next(asked))
     assert completions(plan) == [None, 2, 5]
-    assert plan.value == 13.0
+    assert plan.standing == (0, 13.0)
+    assert [live.job.id for live in plan.unplanned()] == ["poor"]
+
+
+OTHER = builders.cluster(
+    servers=2, worker={"gpu": 4.0, "bandwidth_gbps": 8.0}, ps={"bandwidth_gbps": 8.0}
+)
+# 6 worker-slots, at most 3 workers at once; arrives in slot 2.
+JOB = builders.job(
+    "j",
+    2,
+    slots=2,
+    workers=3,
+    worker={"gpu": 1.0, "bandwidth_gbps": 1.0},
+    ps={"bandwidth_gbps": 2.0},
+    utility=Piecewise((0.0, 5.0), (10.0, 0.0)),
+)
+
+
+def live(job: Job = JOB, horizon: int = 9, floor: float = 0.0) -> LiveJob:
+    return LiveJob.of(7, job, OTHER, horizon, grid_of(OTHER), floor)
+
+
+def planned() -> LiveJob:
+    """Three workers in slot 3, one in slot 4, two in slot 6."""
+    made = live()
+    rows = [[3, 0, 2], [3, 1, 1], [4, 0, 1], [6, 0, 2]]
+    made.schedule = Schedule("j", rows, [[3, 0, 2], [4, 0, 1], [6, 0, 1]])
+    return made
+
+
+@pytest.mark.parametrize(("floor", "last"), [(0.0, 6), (0.25, 6), (0.3, 5), (0.8, 3), (1.0, 3)])
+def test_completions_below_the_floor_of_the_best_possible_count_as_worthless(
+    floor: float, last: int
+) -> None:
+    """The best possible is 8, at delay 1: two slots are needed."""
+    made = live(floor=floor)
+    assert made.last == last
+    assert made.utility_at(last) > 0.0
+    assert not made.table[last + 1 - JOB.arrival :].any()
+
+
+def test_a_job_that_cannot_be_worth_anything_has_no_last_slot() -> None:
+    assert live(replace(JOB, utility=Deadline(9.0, 0.0))).last == NEVER
+    assert live(replace(JOB, utility=Constant(0.0))).last == NEVER
+    assert live(horizon=3).last == NEVER  # it needs two slots, one is left
+
+
+@pytest.mark.parametrize(
+    ("share", "latest"), [(1.0, 4), (0.7, 4), (0.66, 5), (0.34, 5), (0.33, 6), (0.01, 6)]
+)
+def test_the_last_slot_that_is_worth_a_share_of_what_a_completion_is_worth(
+    share: float, latest: int
+) -> None:
+    """Completions in slots 4, 5 and 6 are worth 6, 4 and 2."""
+    assert live().latest_worth(share, 4) == latest
+    assert live(replace(JOB, utility=Constant(3.0))).latest_worth(share, 4) == 8
+
+
+def test_what_is_planned_before_now_is_done() -> None:
+    made = planned()
+    assert made.run_until(3) == 0
+    assert not made.started
+    assert made.run_until(5) == 4
+    assert (made.done, made.remaining, made.started) == (4, 2, True)
+    assert made.schedule is not None
+    assert made.schedule.workers.tolist() == [[6, 0, 2]]
+    assert made.schedule.ps.tolist() == [[6, 0, 1]]
+    assert made.run_until(9) == 2
+    assert (made.remaining, made.schedule) == (0, None)
+
+
+def test_the_rest_is_measured_from_the_arrival_but_starts_now() -> None:
+    made = live()
+    made.remaining = 4
+    rest = made.remaining_work(now=4, until=6)
+    assert (rest.start, rest.work, rest.ends.first) == (4, 4, 5)
+    assert rest.ends.utility.tolist() == [4.0, 2.0]
+    assert rest.ends.counted.all()
+
+
+def test_a_lift_makes_even_a_worthless_completion_count() -> None:
+    made = live()
+    assert made.remaining_work(2, 8).ends.counted.tolist() == [True, True, True, True, False, False]
+    lifted = made.remaining_work(2, 8, lift=100.0).ends
+    assert lifted.utility.tolist() == [108.0, 106.0, 104.0, 102.0, 100.0, 100.0]
+    assert lifted.counted.all()
+
+
+def test_the_share_of_a_job_is_that_of_its_scarcest_resource() -> None:
+    """A worker takes 1 of 8 GPUs; the halves of its parameter server 1 of 8 Gbit/s."""
+    assert dominant_share(JOB, OTHER) == 1 / 8
+    assert dominant_share(replace(JOB, worker={"gpu": 3.0, "bandwidth_gbps": 1.0}), OTHER) == 3 / 8
+    dear = replace(JOB, ps={"bandwidth_gbps": 1.0})  # a parameter server for every worker
+    assert dominant_share(dear, OTHER) == 1 / 8
+    wide = replace(JOB, worker={"bandwidth_gbps": 4.0}, ps={"bandwidth_gbps": 4.0})
+    assert dominant_share(wide, OTHER) == 4 / 8
+    assert dominant_share(replace(JOB, worker={}, ps={}), OTHER) == LEAST_SHARE
+    unknown = replace(JOB, worker={"gpu": 1.0}, ps={"gpu": 5.0})  # no ps host has a GPU
+    assert dominant_share(unknown, OTHER) == 1 / 8
+
+
+@fewer(4)
+@given(jobs(6), clusters(), st.sampled_from([0.0, 1e-3, 0.5]))
+def test_a_live_job_is_never_smaller_than_the_job(job: Job, cluster: Cluster, floor: float) -> None:
+    grid = grid_of(cluster)
+    made = LiveJob.of(0, job, cluster, 6, grid, floor)
+    assert made.remaining == job.work(cluster.slot_seconds)
+    assert made.size >= LEAST_SHARE
+    assert all(made.job.worker[name] >= amount for name, amount in job.worker.items())
+
+    counted = np.flatnonzero(made.table)
+    if made.last != NEVER:
+        assert made.last == job.arrival + counted[-1]

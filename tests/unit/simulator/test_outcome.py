@@ -1,21 +1,26 @@
-"""Figures of a run from its notes: times of jobs, use of machines, utility, latency."""
+"""Figures of a run from its notes; every run can be read back, and says the same again."""
 
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import oasis
 from baselines import FIFO
+from experiments.evaluation.policies import RIVALS, make_policy
+from oasis.certify.certificate import Certificate
 from oasis.model.decision import Decision
 from oasis.model.schedule import Schedule
 from oasis.scheduling.job import PolicyJob
 from oasis.scheduling.site import Machine, Site
-from oasis.simulator.costs import ChangeCosts, GangChange
+from oasis.simulator.costs import ChangeCosts
 from oasis.simulator.outcome import JobTimes, Outcome
-from oasis.simulator.result import Run
+from oasis.simulator.result import READERS, Run, read_result, result_from_dict
 from oasis.simulator.run import replay
 from oasis.simulator.state import JobProgress
 from oasis.simulator.workload import Workload
@@ -48,52 +53,10 @@ def outcome(*jobs: JobTimes, **changes: Any) -> Outcome:
     return Outcome(**(fields | changes))
 
 
-# -- times of one job ------------------------------------------------------------------------------
-
-
-def test_waiting_is_what_is_left_of_the_time_from_arrival_to_end() -> None:
-    progress = JobProgress(PolicyJob("a", 2.0, 60.0, ((0, 1),)))
-    progress.started, progress.end = 3.0, 20.0
-    progress.running, progress.overhead, progress.remaining = 12.0, 1.5, 0.0
-    progress.changes = (GangChange.RESUME, GangChange.RESIZE, GangChange.RESUME, GangChange.MIGRATE)
-    progress.lost = 4.0
-    found = JobTimes.of(progress)
-    assert (found.waiting, found.running, found.overhead) == (4.5, 12.0, 1.5)
-    assert (found.restarts, found.resizes, found.migrations) == (2, 1, 1)
-    assert (found.work_done, found.lost_work, found.wasted_work) == (64.0, 4.0, 4.0)
-    assert found.completion == 18.0
-    assert not found.is_given_up
-
-
-def test_a_job_that_never_ended_is_measured_to_where_it_was_followed() -> None:
-    progress = JobProgress(PolicyJob("a", 2.0, 60.0, ((0, 1),)))
-    progress.since, progress.started = 10.0, 3.0
-    progress.running, progress.remaining = 5.0, 50.0
-    found = JobTimes.of(progress)
-    assert (found.waiting, found.end, found.completion) == (3.0, None, None)
-    assert found.is_given_up
-    assert found.wasted_work == found.work_done == 10.0
-
-
-def test_a_job_that_never_began_was_not_given_up() -> None:
-    found = JobTimes.of(JobProgress(PolicyJob("a", 2.0, 60.0, ((0, 1),))))
-    assert (found.start, found.is_given_up, found.work_done) == (None, False, 0.0)
-
-
 def test_rounding_leaves_no_negative_waiting() -> None:
     progress = JobProgress(PolicyJob("a", 0.0, 1.0, ((0, 1),)))
     progress.end, progress.running = 0.3, 0.1 + 0.2
     assert JobTimes.of(progress).waiting == 0.0
-
-
-# -- completion times ------------------------------------------------------------------------------
-
-
-def test_completion_times_are_those_of_finished_jobs() -> None:
-    made = outcome(times("a", 0.0, 10.0), times("b", 1.0, None), times("c", 2.0, 4.0))
-    assert made.completions == [10.0, 2.0]
-    assert made.mean_completion == 6.0
-    assert made.unfinished == 1
 
 
 @pytest.mark.parametrize(
@@ -117,14 +80,10 @@ def test_without_finished_jobs_there_are_no_completion_times() -> None:
 def test_a_job_that_is_left_makes_the_makespan_that_of_the_whole_run() -> None:
     """A policy that leaves the long jobs does not look as if it were done early."""
     done, left = times("a", 1.0, 3.0), times("b", 2.0, None)
-    assert outcome(done).makespan == 2.0
+    assert outcome(done).makespan == 2.0  # from the first arrival
     assert outcome(done, left).makespan == 9.0
     assert outcome(done, times("b", 2.0, None, refusal="no room")).makespan == 2.0
     assert outcome(times("b", 2.0, None, refusal="no room")).makespan is None
-
-
-def test_the_makespan_begins_with_the_first_arrival() -> None:
-    assert outcome(times("a", 5.0, 9.0), times("b", 6.0, 30.0)).makespan == 25.0
 
 
 def test_the_wasted_share_is_of_all_work_done() -> None:
@@ -134,9 +93,6 @@ def test_the_wasted_share_is_of_all_work_done() -> None:
     )
     assert made.wasted_share == pytest.approx((6.0 + 10.0) / 40.0)
     assert made.given_up_after_start == 1
-
-
-# -- use of the machines ---------------------------------------------------------------------------
 
 
 def test_utilisation_is_the_mean_over_time_by_group() -> None:
@@ -170,9 +126,6 @@ def test_machines_that_host_both_kinds_count_once_in_use() -> None:
     assert saved == {"gpu": 26.0 / 40.0, "cpu": 40.0 / 160.0}
 
 
-# -- plain data ------------------------------------------------------------------------------------
-
-
 def test_measured_times_are_no_part_of_equality_or_of_the_document() -> None:
     made = outcome(times("a", 0.0, 9.0))
     assert made == replace(made, policy_seconds=9.0, simulator_seconds=9.0)
@@ -184,53 +137,30 @@ def test_measured_times_are_no_part_of_equality_or_of_the_document() -> None:
     assert document["p95_completion"] == 9.0
 
 
-# -- a run on an instance --------------------------------------------------------------------------
-
 SCHEDULE = Schedule("a", [[0, 0, 1]], [])
 ADMITTED = Decision("a", True, 6.0, 10.0, 4.0, 0, SCHEDULE)
-REFUSED = Decision("b", False, reason="no room")
 
 
 def run(*decisions: Decision, seconds: tuple[float, ...] = (0.2, 0.1)) -> Run:
     return Run("mine", {"seed": 1}, decisions, None, seconds, seed=7, version="1")
 
 
-def test_a_run_counts_its_decisions() -> None:
-    made = run(ADMITTED, REFUSED)
-    assert (made.admitted, made.rejected, made.total_utility) == (1, 1, 10.0)
-    assert made.schedules == {"a": SCHEDULE}
-
-
-def test_a_job_may_be_admitted_without_ever_finishing() -> None:
-    made = run(replace(ADMITTED, schedule=None, utility=0.0))
-    assert (made.admitted, made.schedules, made.total_utility) == (1, {}, 0.0)
-
-
-def test_latency_is_measured_and_no_part_of_equality() -> None:
-    assert run(ADMITTED, REFUSED).latency == pytest.approx(
-        {"median": 0.15, "p99": 0.199, "max": 0.2}
-    )
+def test_latency_is_measured_and_no_part_of_equality_nor_is_the_outcome() -> None:
+    assert run(ADMITTED).latency == pytest.approx({"median": 0.15, "p99": 0.199, "max": 0.2})
     assert run(ADMITTED, seconds=(1.0,)) == run(ADMITTED, seconds=(2.0,))
     assert run(seconds=()).latency == {"median": 0.0, "p99": 0.0, "max": 0.0}
-
-
-def test_a_run_is_plain_data() -> None:
-    document = json.loads(json.dumps(run(ADMITTED, REFUSED).to_dict()))
-    assert document["alpha"] is None
-    assert document["simulation"] is None
-    assert document["report"] == {}
-    assert [entry["job_id"] for entry in document["decisions"]] == ["a", "b"]
     simulated = replace(run(ADMITTED), outcome=outcome(times("a", 0.0, 9.0)))
     assert simulated.to_dict()["simulation"]["finished"] == 1
-    assert simulated == run(ADMITTED)  # the outcome is no part of equality
+    assert simulated == run(ADMITTED)
 
 
-def test_utilities_are_added_exactly() -> None:
+def test_a_run_counts_its_decisions_and_adds_utilities_exactly() -> None:
+    """Also one of a job that was admitted and never finished."""
     tenth = replace(ADMITTED, utility=0.1)
-    assert run(*(replace(tenth, job_id=str(k)) for k in range(10))).total_utility == 1.0
-
-
-# -- what a workload brings along ------------------------------------------------------------------
+    many = [replace(tenth, job_id=str(k)) for k in range(10)]
+    made = run(*many, Decision("b", False), replace(ADMITTED, schedule=None, utility=0.0))
+    assert (made.admitted, made.rejected, made.total_utility) == (11, 1, 1.0)
+    assert made.schedules == {str(k): SCHEDULE for k in range(10)}
 
 
 def test_a_run_has_the_costs_of_its_workload_unless_it_is_given_others() -> None:
@@ -240,3 +170,78 @@ def test_a_run_has_the_costs_of_its_workload_unless_it_is_given_others() -> None
     )
     assert replay(made, FIFO()).completions == [6.0]
     assert replay(made, FIFO(), costs=ChangeCosts()).completions == [1.0]
+
+
+INSTANCE = oasis.generate("testbed", jobs=5, seed=3)
+
+
+def run_of(name: str) -> Run:
+    return oasis.simulate(INSTANCE, make_policy(name, INSTANCE))
+
+
+def through_json(data: Any) -> Any:
+    return json.loads(json.dumps(data, allow_nan=False))
+
+
+@pytest.mark.parametrize("name", RIVALS)
+def test_a_run_is_read_back_as_it_was(name: str) -> None:
+    run = run_of(name)
+    document = run.to_dict()
+    for data in (document, through_json(document)):
+        again = Run.from_dict(data)
+        assert again.to_dict() == document
+        assert again.decisions == run.decisions
+        assert again.schedules == run.schedules
+        assert oasis.verify(INSTANCE, again) == oasis.verify(INSTANCE, run)
+    if run.bounds is not None:
+        certificate = oasis.certify(INSTANCE, again)
+        assert certificate == oasis.certify(INSTANCE, run)
+        assert Certificate.from_dict(through_json(certificate.to_dict())) == certificate
+
+
+def test_a_file_is_read_by_its_kind(tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    document = run_of("fifo").to_dict()
+    path.write_text(json.dumps(document | {"added": "by a command"}))
+    found = read_result(path)
+    assert isinstance(found, Run)
+    assert oasis.read_result(path).to_dict() == found.to_dict() == document
+
+
+def test_every_kind_names_a_class_that_reads() -> None:
+    for kind in READERS:
+        with pytest.raises(oasis.InstanceError, match="missing; this key is required"):
+            result_from_dict({"kind": kind})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"kind": None},
+            f"kind: expected one of {', '.join(READERS)}, got None",
+        ),
+        ({"decisions": {}}, "decisions: expected a list, got {}"),
+        ({"decisions": [1]}, "decisions[0]: expected an object, got 1"),
+        ({"seed": "x"}, "seed: expected an integer, got 'x'"),
+        ({"bounds": {}}, "bounds.worker: missing; this key is required"),
+        ({"policy": 3}, "policy: expected text, got 3"),
+        ({"decision_seconds": {}}, "decision_seconds.median: missing; this key is required"),
+        ({"simulation": 1}, "simulation: expected an object, got 1"),
+    ],
+)
+def test_what_is_wrong_in_a_document_is_said_with_its_path(
+    change: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(oasis.InstanceError, match=f"^{re.escape(message)}$"):
+        result_from_dict(run_of("fifo").to_dict() | change)
+
+
+def test_a_frame_has_a_row_for_each_decision() -> None:
+    run = run_of("oasis")
+    frame = run.to_frame()
+    assert list(frame["job_id"]) == [decision.job_id for decision in run.decisions]
+    assert frame["utility"].sum() == pytest.approx(run.total_utility)
+    assert set(frame["job_id"][frame["start"].notna()]) == set(run.schedules)
+    for job_id, slots in zip(frame["job_id"], frame["worker_slots"], strict=True):
+        assert job_id not in run.schedules or slots == run.schedules[job_id].worker_slots

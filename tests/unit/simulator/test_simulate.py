@@ -6,10 +6,13 @@ import pytest
 
 import oasis
 from baselines import FIFO
+from oasis.model.groups import GROUPS
+from oasis.model.schedule import committed
 from oasis.online.oasis import REFUSAL
 from oasis.simulator import PlainJob
 from oasis.simulator.run import replay
 from oasis.simulator.workload import Workload, rigid_workload
+from tests import builders
 
 
 def instances():
@@ -30,36 +33,24 @@ def test_oasis_decides_as_if_it_were_asked_directly(granularity):
         assert run.bounds is scheduler.bounds
         assert len(run.decision_seconds) == len(instance.jobs)
         oasis.verify(instance, run)
+        check_machines_do_what_was_planned(instance, run)
 
 
-def test_what_oasis_planned_is_what_the_machines_do():
-    for instance in instances():
-        run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
-        for decision, times in zip(run.decisions, run.outcome.jobs, strict=True):
-            assert decision.job_id == times.job_id
-            if decision.admitted:
-                assert math.ceil(times.end - 1e-9) - 1 == decision.completion
-                assert times.overhead == 0.0
-            else:
-                assert times.refusal == REFUSAL
-
-
-def test_simulated_use_of_the_machines_is_that_of_the_schedules():
-    from oasis.model.schedule import committed
-
-    for instance in instances():
-        run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
-        cluster = instance.cluster
-        capacities = (cluster.worker_capacity, cluster.ps_capacity)
-        used = committed(instance, run.schedules)
-        for group, amounts, capacity in zip(("worker", "ps"), used, capacities, strict=True):
-            supply = instance.horizon * capacity.sum(axis=0)
-            taken = amounts.sum(axis=(0, 1))
-            shares = {
-                name: taken[r] / supply[r] if supply[r] > 0 else None
-                for r, name in enumerate(cluster.resources)
-            }
-            assert run.outcome.utilisation[group] == pytest.approx(shares, abs=1e-9)
+def check_machines_do_what_was_planned(instance, run):
+    for decision, times in zip(run.decisions, run.outcome.jobs, strict=True):
+        assert decision.job_id == times.job_id
+        if decision.admitted:
+            assert math.ceil(times.end - 1e-9) - 1 == decision.completion
+            assert times.overhead == 0.0
+        else:
+            assert times.refusal == REFUSAL
+    used = committed(instance, run.schedules)
+    for group, amounts in zip(GROUPS, used, strict=True):
+        supply = instance.horizon * getattr(instance.cluster, f"{group}_capacity").sum(axis=0)
+        taken = amounts.sum(axis=(0, 1))
+        for r, name in enumerate(instance.cluster.resources):
+            expected = pytest.approx(taken[r] / supply[r], abs=1e-9) if supply[r] > 0 else None
+            assert run.outcome.utilisation[group][name] == expected
 
 
 def test_outcomes_say_what_ran_and_with_which_parameters():
@@ -90,7 +81,30 @@ def test_oasis_needs_jobs_of_an_instance():
         replay(rigid_workload([PlainJob("a", 0.0, 1.0, 1)], 1, 1), scheduler)
 
 
-def test_jobs_are_numbered_in_order_of_arrival():
-    workload = Workload.from_instance(instances()[-1])
-    assert [job.index for job in workload.jobs] == list(range(30))
-    assert all(job.source is not None for job in workload.jobs)
+def test_a_job_that_the_policy_gives_up_after_it_ran_is_counted():
+    jobs = (
+        builders.job("cheap", 0, 4, 1.0, 3, gpus=4.0),
+        builders.job("dear", 1, 4, 10.0, 3, gpus=4.0),
+    )
+    outcome = oasis.simulate(builders.instance(*jobs), oasis.Recourse()).outcome
+    assert [times.is_given_up for times in outcome.jobs] == [True, False]
+    assert [times.work_done for times in outcome.jobs] == [1.0, 4.0]
+    assert outcome.given_up_after_start == 1
+    assert outcome.wasted_share == 1 / 5
+    assert outcome.to_dict()["wasted_share"] == 1 / 5
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_recourse_and_the_engine_count_the_same(seed):
+    """Oracle: the planner's own record of what it gave up."""
+    instance = oasis.generate("testbed", jobs=12, seed=seed)
+    run = oasis.simulate(instance, oasis.Recourse(rounds=2))
+    outcome, report = run.outcome, run.report
+    names = [times.job_id for times in outcome.jobs if times.is_given_up]
+    assert sorted(names) == sorted(report["given_up_after_start"])
+    assert sum(times.wasted_work for times in outcome.jobs) == report["worker_slots_wasted"]
+    works = {job.id: job.work(instance.slot_seconds) for job in instance.jobs}
+    whole = [
+        times.work_done if times.end is None else works[times.job_id] for times in outcome.jobs
+    ]
+    assert sum(whole) == report["worker_slots_done"]  # the planner counts begun worker-slots

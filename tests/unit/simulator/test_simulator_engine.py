@@ -1,143 +1,142 @@
-"""The event loop on cases worked out by hand."""
+"""The event loop on cases worked out by hand; most are rows of scenarios.toml."""
 
-import pickle
+from __future__ import annotations
 
+import json
+import math
+from time import perf_counter
+from typing import Any
+
+import numpy as np
 import pytest
 
+import baselines
 from baselines import EASY
-from oasis import Instance, PolicyError
-from oasis.simulator import NOTHING, Allocation, Machine, Outage, PlainJob, Plan, PolicyJob, Site
-from oasis.simulator.costs import ChangeCosts
-from oasis.simulator.engine import Engine
-from oasis.simulator.run import replay
-from oasis.simulator.speed import ScalingTable
-from oasis.simulator.workload import Workload, rigid_workload_on
+from oasis import PolicyError
+from oasis.scheduling import Plan, View
+from oasis.simulator import (
+    NOTHING,
+    Allocation,
+    ChangeCosts,
+    Engine,
+    Machine,
+    Observation,
+    Outage,
+    PlainJob,
+    PolicyJob,
+    ScalingTable,
+    Site,
+    TrainingCurve,
+    Workload,
+    replay,
+)
+from oasis.simulator.state import JobProgress
+from oasis.simulator.workload import rigid_workload_on
+from tests.builders import GPU, rows
 
-ON_A = Allocation(((0, 1),))
-ON_B = Allocation(((1, 1),))
-TWO = Allocation(((0, 2),))
+ON_A, ON_B, TWO = Allocation(((0, 1),)), Allocation(((1, 1),)), Allocation(((0, 2),))
+CASES = rows(__file__, "scenarios.toml")["case"]
 
 
 class Script:
-    """Answers by time; records what it was told."""
+    """Answers by time, and is woken for each answer unless told when; notes what it sees."""
 
-    name = "script"
+    name, told_remaining = "script", True
 
-    def __init__(self, plans, slotted=False):
-        self.plans, self.slotted, self.parameters = plans, slotted, {}
+    def __init__(
+        self,
+        plans: dict[float, Plan],
+        wake: dict[float, float] | None = None,
+        slotted: bool = False,
+    ) -> None:
+        self.plans, self.wake, self.slotted = plans, wake, slotted
+        self.parameters: dict[str, Any] = {}
 
-    def reset(self, site):
-        self.site, self.seen, self.asked = site, [], []
+    def reset(self, site: Site) -> None:
+        self.seen: list[list[Any]] = []
+        self.left: dict[float, list[tuple[float, float]]] = {}
 
-    def decide(self, view):
-        names = [[job.id for job in jobs] for jobs in (view.finished, view.evicted, view.arrived)]
-        self.seen.append((view.now, *names))
-        self.asked.append(view.now)
+    def decide(self, view: View) -> Plan:
+        told = (view.finished, view.evicted, view.arrived)
+        self.seen.append([view.now, *([job.id for job in jobs] for jobs in told)])
+        self.left[view.now] = [(view.remaining(job), view.attained(job)) for job in view.jobs()]
         plan = self.plans.get(view.now, Plan())
-        return plan(view) if callable(plan) else plan
+        later = min((time for time in self.plans if time > view.now), default=None)
+        plan.wake_at = later if self.wake is None else self.wake.get(view.now)
+        return plan
 
 
-def job(name="a", arrival=0.0, work=4.0, **changes):
-    return PolicyJob(name, arrival, work, **({"worker": ((0, 1),), "max_workers": 4} | changes))
-
-
-def workload(*jobs, machines=(2.0, 2.0), **site):
+def workload(*jobs: PolicyJob, machines: tuple[float, ...] = (2.0, 2.0), **site: Any) -> Workload:
     made = tuple(Machine(f"m{k}", (float(size),)) for k, size in enumerate(machines))
-    return Workload.of(Site(("gpu",), made, **site), jobs or (job(),))
+    return Workload.of(Site(("gpu",), made, **site), jobs)
 
 
-def only(outcome):
-    (times,) = outcome.jobs
-    return times
+def job(name: str = "a", arrival: float = 0.0, work: float = 4.0, **changes: Any) -> PolicyJob:
+    return PolicyJob(name, arrival, work, **({"worker": GPU, "max_workers": 4} | changes))
 
 
-def test_at_one_instant_completions_come_before_arrivals_and_the_policy_is_asked_once():
-    policy = Script({0.0: Plan({0: ON_A, 1: ON_B})})
-    replay(workload(job("a"), job("b"), job("c", 4.0), job("d", 4.0)), policy)
-    assert policy.seen == [(0.0, [], [], ["a", "b"]), (4.0, ["a", "b"], [], ["c", "d"])]
+def held(tasks: Any) -> Allocation:
+    """What a row of a plan says: tasks of workers, or of both groups by name."""
+    groups = tasks if isinstance(tasks, dict) else {"workers": tasks}
+    return Allocation(**{name: tuple(map(tuple, each)) for name, each in groups.items()})
 
 
-def test_at_one_instant_a_job_completes_before_its_machine_is_lost():
-    policy = Script({0.0: Plan({0: ON_A})})
-    outcome = replay(workload(), policy, outages=[Outage(0, 4.0)])
-    assert only(outcome).end == 4.0
-    assert policy.seen == [(0.0, [], [], ["a"]), (4.0, ["a"], [], [])]
+def plan_of(answer: dict[str, Any], index: dict[str, int]) -> Plan:
+    refused = {index[name]: how for name, how in answer.items() if isinstance(how, str)}
+    changes = {index[name]: held(how) for name, how in answer.items() if index[name] not in refused}
+    return Plan(changes, refused)
 
 
-def test_jobs_of_one_instant_arrive_in_the_order_of_the_file():
-    policy = Script({})
-    replay(workload(job("late", 1.0), job("z", 0.0), job("y", 0.0)), policy)
-    assert policy.seen == [(0.0, [], [], ["z", "y"]), (1.0, [], [], ["late"])]
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["shows"])
+def test_what_comes_of_what_a_policy_answers(case: dict[str, Any]) -> None:
+    jobs = [job(name, **fields) for name, fields in case["jobs"].items()]
+    work = workload(*jobs, machines=case.get("machines", (2, 2)), **case.get("site", {}))
+    index = {one.id: one.index for one in work.jobs}
+    plans = {float(at): plan_of(each, index) for at, each in case.get("plans", {}).items()}
+    wake = {float(at): time for at, time in case["wake"].items()} if "wake" in case else None
+    policy: Any = Script(plans, wake, case.get("slotted", False))
+    if "policy" in case:
+        policy = baselines.make(case["policy"], **case.get("options", {}))
+    speed = ScalingTable(**case["speed"]) if "speed" in case else None
+    costs = ChangeCosts(**case.get("costs", {}))
+    outages = [Outage(*each) for each in case.get("outages", [])]
+    outcome = replay(work, policy, speed=speed, costs=costs, outages=outages)
+    for name, times in case.get("times", {}).items():
+        (found,) = (each for each in outcome.jobs if each.job_id == name)
+        assert {field: shown(getattr(found, field)) for field in times} == times
+    for field, value in case.get("outcome", {}).items():
+        assert shown(getattr(outcome, field)) == value, field
+    if "seen" in case:
+        assert policy.seen == case["seen"]
+    if "asked" in case:
+        assert [now for now, *_ in policy.seen] == case["asked"]
 
 
-def test_work_goes_on_at_the_new_speed_after_a_resize():
-    policy = Script({0.0: Plan({0: ON_A}, wake_at=1.0), 1.0: Plan({0: TWO})})
-    times = only(replay(workload(), policy))
-    assert (times.start, times.end, times.running, times.waiting) == (0.0, 2.5, 2.5, 0.0)
+def shown(value: Any) -> Any:
+    """As in TOML, which has lists and no None."""
+    return "none" if value is None else json.loads(json.dumps(value))
 
 
-def test_a_pause_keeps_the_progress_and_counts_as_waiting():
-    plans = {
-        0.0: Plan({0: ON_A}, wake_at=1.0),
-        1.0: Plan({0: NOTHING}, wake_at=5.0),
-        5.0: Plan({0: ON_B}),
-    }
-    times = only(replay(workload(), Script(plans)))
-    assert (times.end, times.running, times.waiting) == (8.0, 4.0, 4.0)
-
-
-@pytest.mark.parametrize(
-    ("after", "costs", "end"),
-    [
-        (ON_B, ChangeCosts(start=2.0), 6.0),
-        (ON_B, ChangeCosts(migrate=3.0), 7.0),
-        (TWO, ChangeCosts(resize=0.5), 3.0),
-        (ON_A, ChangeCosts(resize=9.0, migrate=9.0, resume=9.0), 4.0),
-        (ON_B, ChangeCosts(resize=9.0, resume=9.0), 4.0),
-    ],
-)
-def test_changes_cost_their_time(after, costs, end):
-    policy = Script({0.0: Plan({0: ON_A}, wake_at=1.0), 1.0: Plan({0: after})})
-    times = only(replay(workload(), policy, costs=costs))
-    assert times.end == end
-    assert times.running + times.overhead == end
-
-
-def test_a_resumed_job_pays_for_resuming_not_for_starting():
-    plans = {
-        0.0: Plan({0: ON_A}, wake_at=1.0),
-        1.0: Plan({0: NOTHING}, wake_at=2.0),
-        2.0: Plan({0: ON_A}),
-    }
-    times = only(replay(workload(), Script(plans), costs=ChangeCosts(start=0.5, resume=3.0)))
-    assert (times.overhead, times.end) == (3.5, 8.5)
-
-
-def test_a_change_during_the_setup_does_not_shorten_it():
-    policy = Script({0.0: Plan({0: ON_A}, wake_at=1.0), 1.0: Plan({0: TWO})})
-    times = only(replay(workload(), policy, costs=ChangeCosts(start=5.0)))
-    assert (times.overhead, times.end) == (5.0, 7.0)
-
-
-def test_a_lost_server_evicts_and_its_return_is_announced():
-    def resume(view):
-        assert view.free() == [(0,), (2,)]
-        assert view.lost == [0]
-        return Plan({0: ON_B})
-
-    policy = Script({0.0: Plan({0: ON_A}), 1.0: resume})
-    outcome = replay(workload(), policy, outages=[Outage(0, 1.0, 2.0)])
-    assert policy.seen[1:3] == [(1.0, [], ["a"], []), (2.0, [], [], [])]
-    assert only(outcome).end == 4.0
+def test_what_cannot_run_is_refused_whole() -> None:
+    for plan, message in (
+        (
+            Plan({0: Allocation(((0, 3),))}),
+            r"\[job a, server m0, resource gpu\]: more than is free",
+        ),
+        (Plan({0: ON_A, 1: Allocation(((1, 3),))}), r"job b, server m1, resource gpu"),
+    ):
+        engine = Engine(workload(job("a"), job("b")), Script({0.0: plan}))
+        with pytest.raises(PolicyError, match=message) as caught:
+            engine.step()
+        assert caught.value.policy == "script"
+        assert engine.state.free == [(2,), (2,)]
+        assert engine.state.jobs[0].history == []
 
 
 @pytest.mark.parametrize("placement", ["pooled", "whole"])
-def test_others_have_their_gpus_as_soon_as_these_are_free(placement):
-    jobs = [
-        PlainJob("a", 0.0, 100.0, 8),
-        PlainJob("b", 10.0, 50.0, 4),
-        PlainJob("c", 20.0, 10.0, 2),
-    ]
+def test_others_have_their_gpus_as_soon_as_these_are_free(placement: Any) -> None:
+    rows = [("a", 0.0, 100.0, 8), ("b", 10.0, 50.0, 4), ("c", 20.0, 10.0, 2)]
+    jobs = [PlainJob(*row) for row in rows]
     held = ((-5.0, 60.0, 6), (30.0, 60.0, 4))
     found = replay(rigid_workload_on(jobs, [8, 8], placement, held), EASY())
     assert [job.start for job in found.jobs] == [0.0, 60.0, 20.0]
@@ -145,102 +144,166 @@ def test_others_have_their_gpus_as_soon_as_these_are_free(placement):
     assert (found.jobs[0].start, found.until) == (99.0, 109.0)
 
 
-def test_a_timer_is_replaced_by_the_next_answer():
-    policy = Script({0.0: Plan(wake_at=3.0), 1.0: Plan(wake_at=2.0)})
-    replay(workload(job(), job("b", 1.0)), policy)
-    assert policy.asked == [0.0, 1.0, 2.0]
+def test_work_left_and_attained_of_a_paused_job() -> None:
+    plans = {0.0: Plan({0: ON_A}), 1.0: Plan({0: NOTHING}), 4.0: Plan({0: ON_B})}
+    policy = Script(plans, {float(k): k + 1.0 for k in range(6)})
+    replay(workload(job()), policy)
+    assert [policy.left[t] for t in range(7)] == [
+        [(4.0 - done, done)] for done in (0, 1, 1, 1, 1, 2, 3)
+    ]
 
 
-def test_slotted_policies_are_woken_in_every_slot_until_the_horizon():
-    policy = Script({}, slotted=True)
-    replay(workload(slotted=True, horizon=4.0), policy)
-    assert policy.asked == [0.0, 1.0, 2.0, 3.0]
+def test_a_job_that_is_done_has_no_work_left() -> None:
+    settled: list[tuple[str, float, float | None]] = []
+
+    def settle(progress: JobProgress) -> None:
+        settled.append((progress.job.id, progress.remaining, progress.end))
+
+    plan = Plan({0: ON_A}, {1: "no"})
+    replay(workload(job(work=0.3), job("b", work=2.0)), Script({0.0: plan}), on_settled=settle)
+    assert settled == [("b", 2.0, None), ("a", 0.0, 0.3)]
 
 
-def test_in_slots_a_job_holds_its_machines_to_the_end_of_the_slot_in_which_it_finishes():
-    policy = Script({0.0: Plan({0: TWO}, wake_at=0.3)})
-    outcome = replay(workload(job(work=5.0), slotted=True, horizon=9.0), policy)
-    assert only(outcome).end == 2.5
-    assert policy.asked == [0.0, 1.0, 3.0]
-    assert outcome.timeline == ((0.0, (2, 0)), (3.0, (0, 0)))
+def test_time_of_the_policy_is_part_of_the_time_of_the_run() -> None:
+    begin = perf_counter()
+    outcome = replay(workload(job()), Script({k: Plan({0: ON_A}) for k in (0.0, 1.0, 2.0)}))
+    elapsed = perf_counter() - begin
+    assert outcome.calls == 4
+    assert 0.0 < outcome.policy_seconds + outcome.simulator_seconds <= elapsed
+    assert min(outcome.policy_seconds, outcome.simulator_seconds) >= 0.0
 
 
-def test_what_does_not_finish_within_the_horizon_has_no_end():
-    outcome = replay(workload(slotted=True, horizon=3.0), Script({0.0: Plan({0: ON_A})}))
-    times = only(outcome)
-    assert (times.end, times.running, times.completion) == (None, 3.0, None)
-    assert outcome.mean_completion is None
-
-
-def test_rejected_jobs_leave_and_release():
-    plans = {0.0: Plan({0: TWO}, wake_at=1.0), 1.0: Plan({1: TWO}, {0: "too dear"})}
-    outcome = replay(workload(job("a"), job("b")), Script(plans))
-    assert [times.end for times in outcome.jobs] == [None, 3.0]
-    assert outcome.jobs[0].refusal == "too dear"
-
-
-def test_a_scaling_table_bends_the_speed_and_spreading_slows():
-    speed = ScalingTable({"a": (1.0, 1.6)}, spread=0.5)
-    policy = Script({0.0: Plan({0: TWO})})
-    assert only(replay(workload(), policy, speed=speed)).end == 2.5
-    policy = Script({0.0: Plan({0: Allocation(((0, 1), (1, 1)))})})
-    assert only(replay(workload(), policy, speed=speed)).end == 5.0
-
-
-def test_jobs_that_share_a_machine_slow_each_other_until_one_leaves():
-    policy = Script({0.0: Plan({0: ON_A, 1: ON_A})})
-    outcome = replay(
-        workload(job("a", work=2.0), job("b")), policy, speed=ScalingTable({}, sharing=1.0)
-    )
-    assert [times.end for times in outcome.jobs] == [4.0, 6.0]
+# -- slots -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("plan", "message"),
+    ("outages", "message"),
     [
-        (
-            Plan({0: Allocation(((0, 3),))}),
-            r"\[job a, server m0, resource gpu\]: more than is free",
-        ),
-        (Plan({7: ON_A}), r"\[job 7\]: expected the index of an unfinished job"),
-        (Plan({0: ON_A}, {0: "no"}), "both changed and rejected"),
-        (Plan(wake_at=0.0), "wake_at: expected a finite time after 0, got 0.0"),
-        (None, "expected a Plan, got None"),
+        ([Outage(0, 0.5)], "whole slots"),
+        ([Outage(0, 0.5, 2.0)], "whole slots"),
+        ([Outage(0, 1.0, 1.0 + 1e-9)], "whole slots"),
+        ([Outage(0, 1.0, 3.0), Outage(0, 3.0, 9.0)], "machine 0 overlap"),
+        ([Outage(0, 1.0, 3.0), Outage(0, 2.0, 9.0)], "machine 0 overlap"),
+        ([Outage(-1, 1.0)], "there is no machine -1"),
+        ([Outage(2, 1.0)], "there is no machine 2"),
+        ([Outage(0, 1.0, 1.0)], "end too early"),
     ],
 )
-def test_what_cannot_run_is_refused_whole(plan, message):
-    engine = Engine(workload(), Script({0.0: plan}))
-    with pytest.raises(PolicyError, match=message) as caught:
-        engine.step()
-    assert caught.value.policy == "script"
-    assert engine.state.free == [(2,), (2,)]
-    assert engine.state.jobs[0].history == []
+def test_outages_that_cannot_be_are_refused(outages: list[Outage], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Engine(workload(job(), slotted=True), Script({}), outages=outages)
 
 
-def test_a_refused_plan_leaves_its_legal_parts_undone():
-    plan = Plan({0: ON_A, 1: Allocation(((1, 3),))})
-    engine = Engine(workload(job("a"), job("b")), Script({0.0: plan}))
-    with pytest.raises(PolicyError, match=r"job b, server m1, resource gpu"):
-        engine.step()
-    assert engine.state.free == [(2,), (2,)]
+def test_outages_may_last_for_ever_and_those_of_two_machines_overlap() -> None:
+    outages = [Outage(0, 4.0, 5.0), Outage(0, 1.0, 3.0), Outage(1, 2.0)]
+    engine = Engine(workload(job(), slotted=True), Script({}), outages=outages)
+    while engine.step():
+        pass
+    assert (engine.state.now, engine.state.down) == (5.0, {1})
 
 
-def test_refusals_survive_pickling():
-    error = PolicyError("p", "is down", job="a", server="m0")
-    copy = pickle.loads(pickle.dumps(error))
-    assert (str(copy), vars(copy)) == (str(error), vars(error))
+JUST_ABOVE = float(np.nextafter(2.0, 3.0))
 
 
-def test_a_plan_may_exchange_jobs_on_a_full_server():
-    plans = {0.0: Plan({0: TWO}, wake_at=1.0), 1.0: Plan({1: TWO, 0: NOTHING})}
-    outcome = replay(workload(job("a"), job("b")), Script(plans))
-    assert outcome.jobs[1].end == 3.0
+@pytest.mark.parametrize("arrival", [0.0, 0.5, 2.0])
+@pytest.mark.parametrize(
+    ("work", "workers", "end", "free"),
+    [
+        *((work, 1, work, None) for work in (0.25, 1.0, 1.5, 2.0, 3.75)),
+        # the last bit of the work takes no slot of its own
+        (3 * (1 + 1e-12), 3, 1.0, None),
+        (JUST_ABOVE, 1, 2.0, None),
+        # what ends late by more than rounding takes the next slot, hardly any work takes one
+        (2.0 + 1e-6, 1, 2.0 + 1e-6, 3),
+        (1e-12, 1, 0.0, 1),
+    ],
+)
+def test_machines_are_free_at_the_end_of_the_slot_in_which_the_work_ends(
+    work: float, workers: int, end: float, free: int | None, arrival: float
+) -> None:
+    plan = Plan({0: Allocation(((0, workers),))})
+    one = job(arrival=arrival, work=work)
+    outcome = replay(workload(one, machines=(3.0,), slotted=True), Script({arrival: plan}))
+    freed, used = outcome.timeline[-1]
+    assert used == (0, 0)
+    assert outcome.jobs[0].end == pytest.approx(arrival + end, abs=1e-11)
+    if arrival != 0.5:
+        assert freed == arrival + (math.ceil(end) if free is None else free)
 
 
-def test_an_instance_without_jobs_runs():
-    from oasis import Cluster, Server
+# -- what is observed ------------------------------------------------------------------------------
 
-    cluster = Cluster(("gpu",), (Server("w", {"gpu": 1}),), (Server("p", {"gpu": 1}),), 1.0)
-    outcome = replay(Workload.from_instance(Instance(3, cluster, ())), Script({}))
-    assert outcome.jobs == ()
-    assert outcome.utilisation["worker"]["gpu"] == 0.0
+
+@pytest.mark.parametrize(
+    ("make", "wrong"),
+    [
+        (ChangeCosts, {"save": -1.0}),
+        (ChangeCosts, {"start": math.inf}),
+        (ChangeCosts, {"checkpoint_interval": 0.0}),
+        (Observation, {"interval": 0.0}),
+        (Observation, {"interval": math.inf}),
+        (Observation, {"noise": -1.0, "interval": 1.0}),
+    ],
+)
+def test_costs_and_observations_that_cannot_be_are_refused(
+    make: Any, wrong: dict[str, float]
+) -> None:
+    with pytest.raises(ValueError, match=f"{next(iter(wrong))}: expected"):
+        make(**wrong)
+
+
+CURVE = TrainingCurve(((0.0, 1.0), (0.5, 0.2), (1.0, 0.0)))
+
+
+class Looking(Script):
+    """Notes what is observed of each job, who waits since when, and who runs."""
+
+    def decide(self, view: View) -> Plan:
+        jobs = list(view.jobs())
+        self.looks = {**getattr(self, "looks", {}), view.now: self.look(view, jobs)}
+        return super().decide(view)
+
+    def look(self, view: View, jobs: list[PolicyJob]) -> Any:
+        return [list(view.observed(one) or ()) for one in jobs]
+
+
+def test_training_is_seen_through_its_curve_at_the_ticks_of_the_clock_while_it_works() -> None:
+    """Set up until 2; a tenth of the work a second; paused from 7 to 12."""
+    plans = {0.0: Plan({0: ON_A}), 7.0: Plan({0: NOTHING}), 12.0: Plan({0: ON_A}), 13.0: Plan()}
+    policy = Looking(plans)
+    work = workload(job(work=10.0, curve=CURVE), job("b", work=10.0))
+    replay(work, policy, costs=ChangeCosts(start=2.0), observation=Observation(3.0))
+    expected = [(3.0, 1.0 - 1.6 * 0.1), (6.0, 1.0 - 1.6 * 0.4), (12.0, 0.2)]
+    seen, other = policy.looks[13.0]
+    assert np.array(seen) == pytest.approx(np.array(expected))
+    assert other == []  # a job without a curve shows nothing
+
+
+def test_noise_comes_from_the_seed_and_does_not_depend_on_who_looks_or_when() -> None:
+    def seen(seed: int, *watch: float) -> Any:
+        policy = Looking({0.0: Plan({0: ON_A}), **{time: Plan() for time in watch}})
+        looked = Observation(2.0, 0.1, seed)
+        replay(workload(job(work=10.0, curve=CURVE)), policy, observation=looked)
+        return np.array(policy.looks[9.0][0])
+
+    once, often = seen(1, 9.0), seen(1, 1.0, 2.0, 5.0, 8.0, 9.0)
+    assert once == pytest.approx(often)
+    assert (once != seen(2, 9.0)).any()
+    assert once[:, 0].tolist() == [0.0, 2.0, 4.0, 6.0, 8.0]
+
+
+def test_who_waits_since_when_who_runs_and_what_is_free() -> None:
+    class Asking(Looking):
+        def look(self, view: View, jobs: list[PolicyJob]) -> Any:
+            view.free()[0] = view.capacity()[0] = (99,)  # copies, to plan on
+            named = [[one.id for one in group] for group in (view.waiting(), view.running())]
+            since = [view.waiting_since(one) for one in jobs]
+            return (*named, since, view.free(), view.capacity(), view.lost)
+
+    plans = {1.0: Plan({0: ON_A}), 3.0: Plan({0: NOTHING, 1: ON_A}), 5.0: Plan({0: ON_B})}
+    policy = Asking(plans)
+    Engine(workload(job(), job("b")), policy, outages=[Outage(1, 3.0, 5.0)]).run()
+    both = [(2,), (2,)]
+    assert policy.looks[0.0] == (["a", "b"], [], [0.0, 0.0], both, both, [])
+    assert policy.looks[3.0] == (["b"], ["a"], [None, 0.0], [(1,), (0,)], [(2,), (0,)], [1])
+    assert policy.looks[5.0] == (["a"], ["b"], [3.0, None], [(1,), (2,)], both, [])

@@ -2,8 +2,7 @@
 
 import pytest
 
-from oasis.simulator import Allocation, Machine, Plan, PolicyJob, Site
-from oasis.simulator.run import replay
+from oasis.simulator import Allocation, Machine, PolicyJob, Site
 from oasis.simulator.speed import (
     Communication,
     CpuSharing,
@@ -12,9 +11,7 @@ from oasis.simulator.speed import (
     ScalingTable,
     TrainingSpeed,
 )
-from oasis.simulator.workload import Workload
 
-TOGETHER = Allocation(((0, 1),), ((0, 1),))
 APART = Allocation(((0, 1),), ((1, 1),))
 
 
@@ -34,32 +31,6 @@ def job(name="a", work=10.0, ps=1, **changes):
         "step_time": 0.4,
     } | changes
     return PolicyJob(name, 0.0, work, ((0, 1),), ((1, 1),), **given)
-
-
-class Fixed:
-    """Gives every job what it is told to at the beginning."""
-
-    name, slotted, told_remaining, parameters = "fixed", False, False, {}
-
-    def __init__(self, *allocations):
-        self.allocations = allocations
-
-    def reset(self, site):
-        pass
-
-    def decide(self, view):
-        return Plan({job.index: self.allocations[job.index] for job in view.arrived})
-
-
-def test_one_node_is_faster_than_two_by_what_link_and_gradient_say():
-    """100 MB over 1 Gb/s take 0.8 s, and 0.8 s back, beside 0.4 s of computing: a fifth."""
-    ends = [
-        replay(Workload.of(machines(1.0, 1.0), [job()]), Fixed(how), speed=TrainingSpeed())
-        .jobs[0]
-        .end
-        for how in (TOGETHER, APART)
-    ]
-    assert ends == pytest.approx([10.0, 10.0 * (0.4 + 1.6) / 0.4])
 
 
 @pytest.mark.parametrize(
@@ -89,18 +60,6 @@ def test_jobs_may_share_links():
     assert Communication(share_links=True).step_delay(job(), APART, load) == pytest.approx(3.2)
     assert TrainingSpeed(communication=Communication(True), sharing=None).coupled
     assert not TrainingSpeed(sharing=None).coupled
-
-
-def test_cores_are_shared_in_proportion_until_a_job_leaves():
-    """Two tasks that keep 6 cores busy each on 8 of them run at 8/12; alone, at full speed."""
-    site = machines(1.0, cores=8.0)
-    jobs = [
-        PolicyJob(name, 0.0, work, ((0, 1),), worker_cpu=6.0)
-        for name, work in (("a", 4.0), ("b", 6.0))
-    ]
-    one = Allocation(((0, 1),))
-    outcome = replay(Workload.of(site, jobs), Fixed(one, one), speed=TrainingSpeed())
-    assert [times.end for times in outcome.jobs] == pytest.approx([6.0, 8.0])
 
 
 def test_a_job_waits_for_its_slowest_task():

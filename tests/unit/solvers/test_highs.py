@@ -1,4 +1,4 @@
-"""The solver adapter: honest status, sign of the bound, warm start, progress and interruption."""
+"""The solver adapter: honest status, sign of the bound, starts, progress, interruption."""
 
 from __future__ import annotations
 
@@ -9,16 +9,28 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from types import SimpleNamespace
 
+import highspy
 import numpy as np
 import pulp
 import pytest
 
 from oasis import SolverError
-from oasis.solvers import SolveProgress, Status, answers, highs, relative_gap, running
-from oasis.solvers.budget import Budget
-from oasis.solvers.running import RunningSolve
+from oasis.solvers import (
+    Solution,
+    SolveProgress,
+    Status,
+    answers,
+    highs,
+    knapsack,
+    relative_gap,
+    running,
+)
+from oasis.solvers.arrays import ArrayModel
+from oasis.solvers.budget import Budget, WorkCounter
+from oasis.solvers.running import Exchange, RunningSolve
 
 
 def knapsacks(sense: int, size: int = 120, rows: int = 40) -> pulp.LpProblem:
@@ -42,13 +54,18 @@ def small(sense: int = pulp.LpMaximize, category: str = pulp.LpInteger) -> pulp.
     return problem
 
 
-def test_optimum_of_a_small_problem_is_proved():
-    solution = highs.solve(small())
+def test_optimum_of_a_small_problem_is_proved_and_the_model_left_alone():
+    problem = small()
+    solution = highs.solve(problem)
     assert solution.status is Status.OPTIMAL
     assert solution.objective == pytest.approx(15)
     assert 15 < solution.bound <= 15 * (1 + 1e-9), "by what HiGHS drops"
     assert 0 < solution.gap <= 1e-9
     assert solution.values == pytest.approx({"x": 2, "y": 1})
+    assert problem.status == pulp.LpStatusNotSolved
+    assert all(variable.varValue is None for variable in problem.variables())
+    mirrored = highs.solve(small(pulp.LpMinimize))
+    assert (mirrored.objective, mirrored.bound) == pytest.approx((-15, -15))
 
 
 def pair(sense: int, hair: float) -> pulp.LpProblem:
@@ -85,52 +102,22 @@ def test_bounds_of_a_solve_that_still_runs_are_beyond_it_too(sense):
     assert run.progress.bound == found.bound != found.objective
 
 
-def test_minimisation_has_the_mirrored_objective_and_bound():
-    solution = highs.solve(small(pulp.LpMinimize))
-    assert (solution.objective, solution.bound) == pytest.approx((-15, -15))
+def test_a_linear_program_is_its_own_bound_and_an_empty_one_its_constant():
+    empty = pulp.LpProblem("empty", pulp.LpMaximize)
+    empty.setObjective(pulp.lpSum([]) + 3)
+    for problem, value in ((small(category=pulp.LpContinuous), 15.75), (empty, 3.0)):
+        solution = highs.solve(problem)
+        assert solution.status is Status.OPTIMAL
+        assert solution.objective == solution.bound == pytest.approx(value)
+        assert solution.gap == 0
 
 
-@pytest.mark.parametrize("scale", [1e-7, 1.0, 1e9])
-def test_scale_of_the_objective_does_not_matter(scale):
-    problem = small()
-    problem.setObjective(problem.objective * scale)
-    solution = highs.solve(problem)
-    assert solution.objective == pytest.approx(15 * scale)
-    assert solution.bound == pytest.approx(15 * scale)
-
-
-def test_a_linear_program_is_its_own_bound():
-    solution = highs.solve(small(category=pulp.LpContinuous))
-    assert solution.status is Status.OPTIMAL
-    assert solution.objective == solution.bound == pytest.approx(15.75)
-
-
-def test_solving_leaves_the_model_and_its_status_alone():
-    problem = small()
-    highs.solve(problem)
-    assert problem.status == pulp.LpStatusNotSolved
-    assert all(variable.varValue is None for variable in problem.variables())
-
-
-def test_an_empty_model_is_optimal():
-    problem = pulp.LpProblem("empty", pulp.LpMaximize)
-    problem.setObjective(pulp.lpSum([]) + 3)
-    solution = highs.solve(problem)
-    assert solution.status is Status.OPTIMAL
-    assert (solution.objective, solution.bound, solution.gap) == (3, 3, 0)
-
-
-def test_an_infeasible_model_has_no_objective():
+def test_an_infeasible_model_has_no_objective_and_an_unbounded_one_is_not_called_optimal():
     problem = small()
     problem.addConstraint(problem.variables()[0] >= 3)
     solution = highs.solve(problem)
     assert solution.status in (Status.INFEASIBLE, Status.INFEASIBLE_OR_UNBOUNDED)
-    assert solution.objective is None
-    assert solution.values == {}
-    assert solution.gap == math.inf
-
-
-def test_an_unbounded_model_is_not_called_optimal():
+    assert (solution.objective, solution.values, solution.gap) == (None, {}, math.inf)
     problem = pulp.LpProblem("unbounded", pulp.LpMaximize)
     problem.setObjective(problem.add_variable("x", 0) * 1)
     solution = highs.solve(problem, presolve=False)
@@ -154,12 +141,6 @@ def test_a_time_limited_solve_is_not_optimal_and_its_bound_lies_on_the_right_sid
     assert solution.gap > 1e-4
 
 
-def test_a_time_limit_of_zero_claims_nothing():
-    solution = highs.solve(knapsacks(pulp.LpMaximize), budget=Budget(0.0))
-    assert solution.status is Status.TIME_LIMIT
-    assert solution.bound > 1000
-
-
 def test_a_node_limited_solve_repeats_and_claims_no_proof():
     problem = knapsacks(pulp.LpMaximize, 60, 10)
     few = highs.solve(problem, node_limit=1)
@@ -170,11 +151,8 @@ def test_a_node_limited_solve_repeats_and_claims_no_proof():
     enough = highs.solve(problem, node_limit=100_000)
     assert enough.status is Status.OPTIMAL
     assert few.objective <= enough.objective <= few.bound
-
-
-def test_a_node_limit_of_zero_is_refused():
     with pytest.raises(ValueError, match="node_limit: expected at least 1, got 0"):
-        highs.solve(small(), node_limit=0)
+        highs.solve(problem, node_limit=0)
 
 
 def test_the_warm_start_is_the_first_solution():
@@ -193,7 +171,7 @@ def test_an_infeasible_warm_start_is_ignored(start):
     assert solution.objective == pytest.approx(15)
 
 
-def test_progress_encloses_the_optimum_in_the_units_of_the_model():
+def test_progress_encloses_the_optimum_and_an_interrupt_keeps_the_best_so_far():
     seen: list[SolveProgress] = []
 
     def note(progress: SolveProgress) -> None:
@@ -201,13 +179,16 @@ def test_progress_encloses_the_optimum_in_the_units_of_the_model():
         if progress.incumbent is not None and progress.bound < 4200:
             raise KeyboardInterrupt
 
-    highs.solve(knapsacks(pulp.LpMaximize), warm_start=NOTHING, on_progress=note)
+    solution = highs.solve(knapsacks(pulp.LpMaximize), warm_start=NOTHING, on_progress=note)
     last = seen[-1]
     assert last.incumbent is not None
     assert 1000 <= last.incumbent < last.bound
     assert last.bound == pytest.approx(4050, rel=0.05)
     assert last.gap == relative_gap(last.incumbent, last.bound)
     assert last.elapsed > 0
+    assert solution.status is Status.INTERRUPTED
+    assert solution.objective is not None
+    assert last.incumbent <= solution.objective < solution.bound <= last.bound
 
 
 def test_an_exception_of_the_progress_callback_ends_the_solve_and_arrives():
@@ -218,41 +199,29 @@ def test_an_exception_of_the_progress_callback_ends_the_solve_and_arrives():
         highs.solve(knapsacks(pulp.LpMaximize), on_progress=fail)
 
 
-def test_an_interrupt_keeps_the_best_solution_and_bound():
-    def interrupt(progress: SolveProgress) -> None:
-        if math.isfinite(progress.bound):
-            raise KeyboardInterrupt
-
-    problem = knapsacks(pulp.LpMaximize)
-    solution = highs.solve(problem, warm_start=NOTHING, on_progress=interrupt)
-    assert solution.status is Status.INTERRUPTED
-    assert solution.objective is not None
-    assert solution.objective < solution.bound < math.inf
-
-
-SCRIPT = """
-import math, pulp, test_highs
-from oasis.solvers import highs
-
-def report(progress):
-    if math.isfinite(progress.bound):
-        print("running", flush=True)
-
-problem = test_highs.knapsacks(pulp.LpMaximize)
-solution = highs.solve(problem, warm_start={}, on_progress=report)
-print(solution.status, solution.objective, solution.bound, flush=True)
-"""
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
-def test_ctrl_c_ends_a_solve_promptly():
+def script(*lines: str) -> subprocess.Popen[str]:
+    """A program of these lines, which may use what is in this file."""
     path = os.pathsep.join([os.path.dirname(__file__), os.getcwd()])
-    process = subprocess.Popen(
-        [sys.executable, "-c", SCRIPT],
+    return subprocess.Popen(
+        [sys.executable, "-c", "\n".join(["from test_highs import *", *lines])],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONPATH": path},
+    )
+
+
+def report_running(progress: SolveProgress) -> None:
+    if math.isfinite(progress.bound):
+        print("running", flush=True)  # noqa: T201 - of a script
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+def test_ctrl_c_ends_a_solve_promptly():
+    process = script(
+        "problem = knapsacks(pulp.LpMaximize)",
+        "found = highs.solve(problem, warm_start={}, on_progress=report_running)",
+        "print(found.status, found.objective, found.bound)",
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "running\n"
@@ -264,17 +233,14 @@ def test_ctrl_c_ends_a_solve_promptly():
     assert "Traceback" not in err
 
 
-def test_an_unproved_optimum_is_an_error(monkeypatch):
+def test_an_unproved_optimum_and_what_highs_refuses_are_errors(monkeypatch):
+    problem = small()
+    problem.addConstraint(problem.variables()[0] * 1e20 <= 1)
+    with pytest.raises(SolverError, match="HiGHS refused the model"):
+        highs.solve(problem)
     monkeypatch.setattr(answers, "PROOF", -1.0)
     with pytest.raises(SolverError, match="not proved"):
         highs.solve(small())
-
-
-def test_what_highs_refuses_is_an_error():
-    problem = small()
-    problem.addConstraint(problem.variables()[0] * 1e20 <= 1)
-    with pytest.raises(SolverError, match="HiGHS"):
-        highs.solve(problem)
 
 
 def test_ctrl_c_is_not_lost_on_a_solver_that_has_just_finished(monkeypatch):
@@ -317,52 +283,27 @@ def test_a_gap_in_units_of_the_objective_ends_a_solve_without_a_claim(sense):
     assert closed.status is Status.OPTIMAL
 
 
-def test_a_run_goes_on_beside_its_caller_and_ends_when_told():
-    run = highs.start(knapsacks(pulp.LpMaximize))
+def test_a_run_of_the_model_as_it_was_goes_on_beside_its_caller_and_ends_when_told():
+    problem = knapsacks(pulp.LpMaximize)
+    run = highs.start(problem)
+    for variable in problem.variables():
+        problem.addConstraint(variable <= 0)
     assert not run.is_done
     deadline = time.perf_counter() + 60
     while run.progress is None or not math.isfinite(run.progress.bound):
         assert time.perf_counter() < deadline
         time.sleep(0.01)
-    beside = highs.solve(small())
-    assert beside.status is Status.OPTIMAL
+    assert highs.solve(small()).status is Status.OPTIMAL
     run.stop()
     solution = run.finish()
-    assert solution.status is Status.INTERRUPTED
-    assert math.isfinite(solution.bound)
-
-
-def test_a_run_is_of_the_model_as_it_was():
-    problem = small()
-    run = highs.start(problem)
-    problem.addConstraint(problem.variables()[0] <= 0)
-    assert run.finish().objective == pytest.approx(15)
     assert run.is_done
-
-
-def test_a_run_that_does_not_stop_is_left_with_the_bound_it_told(monkeypatch):
-    leave = threading.Event()
-    monkeypatch.setattr(running, "GRACE_SECONDS", 0.01)
-    monkeypatch.setattr(RunningSolve, "_work", lambda run: leave.wait())
-    run = highs.start(small())
-    run.stop()
-    solution = run.finish()
-    leave.set()
-    assert (solution.status, solution.bound) == (Status.INTERRUPTED, math.inf)
+    assert solution.status is Status.INTERRUPTED
+    assert 4000 < solution.bound < math.inf
 
 
 def test_a_program_may_end_while_a_run_goes_on():
-    path = os.pathsep.join([os.path.dirname(__file__), os.getcwd()])
-    script = "from test_highs import *\nrun = highs.start(knapsacks(pulp.LpMaximize))"
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env={**os.environ, "PYTHONPATH": path},
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
+    process = script("run = highs.start(knapsacks(pulp.LpMaximize))")
+    assert (process.communicate(timeout=60)[1], process.returncode) == ("", 0)
 
 
 @pytest.mark.parametrize(
@@ -377,11 +318,121 @@ def test_only_a_relaxation_forgives_a_millionth(is_relaxation, tolerance):
 
 def test_a_relaxation_does_not_leave_out_what_is_a_little_better():
     """HiGHS by itself takes a solution within its tolerance of the best one for the best one."""
-    problem = pulp.LpProblem("pair", pulp.LpMaximize)
-    x, y = (problem.add_variable(name, 0, 1, pulp.LpInteger) for name in "xy")
-    problem.setObjective(1.0 * x + 1.0000003 * y)
-    problem.addConstraint(2.0 * x + 2.0 * y <= 3.0)
+    problem = pair(pulp.LpMaximize, 3e-7)
     found = highs.solve(problem, warm_start={"x": 1.0}, presolve=False, is_relaxation=True)
     assert found.status is Status.OPTIMAL
     assert found.objective == 1.0000003
     assert found.objective <= found.bound <= found.objective * (1 + 2e-9)
+
+
+# -- the form of a model and what is read of answers -----------------------------------------------
+
+
+def test_a_model_keeps_its_sense_limits_and_entries_and_rows_with_fractions_are_scaled():
+    problem = pulp.LpProblem("some", pulp.LpMaximize)
+    x = problem.add_variable("x", 0, 3, pulp.LpInteger)
+    y = problem.add_variable("y", None, None, pulp.LpContinuous)
+    problem.setObjective(48 * x + y + 5)
+    problem.addConstraint(x + 2 * y >= 1)
+    problem.addConstraint(0.5 * x + 3 * y <= 5.5)
+    model = ArrayModel.of(problem)
+    lp = answers.translate(model, 0.5, 4.0)
+    assert lp.sense_ == highspy.ObjSense.kMaximize
+    assert (lp.offset_, list(lp.col_cost_)) == (2.5, [24.0, 0.5])
+    assert (list(lp.col_lower_), list(lp.col_upper_)) == ([0.0, -math.inf], [3.0, math.inf])
+    assert (list(lp.row_lower_), list(lp.row_upper_)) == ([1.0, -math.inf], [math.inf, 22.0])
+    assert list(lp.a_matrix_.value_) == [1.0, 2.0, 2.0, 12.0]
+    kinds = highspy.HighsVarType
+    assert list(lp.integrality_) == [kinds.kInteger, kinds.kContinuous]
+    assert answers.objective_scale(model) == 1 / 64, "the power of two that brings 48 to about 1"
+    assert answers.objective_scale(ArrayModel.of(pulp.LpProblem("empty", pulp.LpMaximize))) == 1.0
+
+
+def test_an_optimum_away_from_its_bound_is_no_proof():
+    agreed, apart = (Solution(Status.OPTIMAL, 10.0, b, 0.0, {}) for b in (10.000001, 10.1))
+    answers.check_proof(agreed, 1.0)
+    with pytest.raises(SolverError, match="has not proved"):
+        answers.check_proof(apart, 1.0)
+    assert answers.is_closed(apart, 1.0, abs(apart.bound - apart.objective))
+    assert answers.is_closed(Solution(Status.TIME_LIMIT, 1.0, 9.0, 8.0, {}), 1.0)
+
+
+def test_knapsacks_are_charged_but_never_cut_short():
+    budget = Budget(0.0, WorkCounter())
+    values, shares = np.array([3.0, 2.0]), np.array([[0.6], [0.5]])
+    bound, units = knapsack.knapsack(values, shares, np.array([1, 2]), 1.0, budget)
+    assert (bound, units.tolist()) == (pytest.approx(4.0), [0, 2])
+    assert budget.elapsed > 0
+
+
+# -- solutions that go to HiGHS and come from it while it runs -------------------------------------
+
+ITEMS = 60
+
+
+def with_several_solutions() -> pulp.LpProblem:
+    """A knapsack whose best solution HiGHS finds after several others."""
+    return knapsacks(pulp.LpMaximize, ITEMS, 8)
+
+
+class Box:
+    """Has one solution, which it gives once; keeps what it gets."""
+
+    def __init__(self, solution: Mapping[str, float] | None = None, pause: float = 0.0) -> None:
+        self.solution, self.pause = solution, pause
+        self.asked: list[float] = []
+        self.got: list[Mapping[str, float]] = []
+
+    def better(self, objective: float) -> Mapping[str, float] | None:
+        self.asked.append(objective)
+        if len(self.asked) < 5:
+            time.sleep(self.pause)  # so that the calling thread looks meanwhile
+        given, self.solution = self.solution, None
+        return given
+
+    def record(self, values: Mapping[str, float]) -> None:
+        self.got.append(values)
+
+
+def at_the_root(exchange: Exchange | None, budget: Budget | None = None) -> Solution:
+    return highs.solve(with_several_solutions(), node_limit=1, exchange=exchange, budget=budget)
+
+
+@pytest.fixture(scope="module")
+def alone() -> Solution:
+    return at_the_root(None)
+
+
+def test_a_better_solution_is_taken_up_while_the_solve_runs(alone):
+    without, box = Box(), Box(alone.values)
+    assert at_the_root(without).objective == alone.objective
+    assert at_the_root(box).objective == pytest.approx(alone.objective)
+    assert alone.objective is not None
+    assert box.asked[0] == without.asked[0] == -np.inf
+    assert without.asked[1] < 0.9 * alone.objective, "HiGHS takes its time to find it"
+    assert box.asked[1] == pytest.approx(alone.objective)
+
+
+def test_a_solution_that_breaks_a_row_is_ignored(alone):
+    box = Box({f"x{k}": 1.0 for k in range(ITEMS)})
+    assert at_the_root(box).objective == alone.objective
+    assert box.solution is None, "it was given"
+
+
+def test_what_is_found_meanwhile_is_passed_on(alone):
+    box = Box(pause=0.3)
+    solution = at_the_root(box)
+    assert solution.objective == alone.objective
+    assert box.got
+    problem = with_several_solutions()
+    for values in box.got:
+        for row in problem.constraints():
+            assert sum(c * values[v.name] for v, c in row.items()) <= row.getUb() + 1e-6
+    worth = [sum(c * values[v.name] for v, c in problem.objective.items()) for values in box.got]
+    assert worth == sorted(worth)
+
+
+def test_a_solve_that_must_repeat_exchanges_nothing(alone):
+    box = Box({f"x{k}": 0.0 for k in range(ITEMS)})
+    assert at_the_root(box, Budget(1e6, WorkCounter())).objective == alone.objective
+    assert (box.asked, box.got) == ([], [])

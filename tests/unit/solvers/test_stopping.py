@@ -21,28 +21,22 @@ from oasis.solvers.budget import (
     WorkLimit,
     stop_of,
 )
+from tests.unit.solvers.test_highs import knapsacks
 
 
-def test_without_criteria_nothing_ends_a_solve() -> None:
-    stopping = Stopping()
-    stopping.note(1.0, 1.0, 0.0, verified=1.0)
-    assert stopping.check(1e9) is None
-    assert stopping.left(1e9) == math.inf
-
-
-def test_the_gap_is_that_of_what_is_verified() -> None:
-    stopping = Stopping(gap=0.25)
-    stopping.note(9.0, 10.0, 0.0)
-    assert stopping.check(0.0) is None
-    stopping.note(9.0, 10.0, 0.0, verified=7.9)
-    assert stopping.check(0.0) is None
-    stopping.note(9.0, 10.0, 0.0, verified=8.0)
+def test_the_gap_is_that_of_what_is_verified():
+    never, stopping = Stopping(), Stopping(gap=0.25)
+    for verified in (None, 7.9, 8.0):
+        assert stopping.check(0.0) is None
+        for each in (never, stopping):
+            each.note(9.0, 10.0, 0.0, verified=verified)
     assert stopping.check(0.0) is Status.GAP_LIMIT
     assert stopping.left(0.0) == 0.0
+    assert (never.check(1e9), never.left(1e9)) == (None, math.inf)
 
 
-def test_what_is_shorter_by_a_thousandth_is_an_improvement_and_less_is_not() -> None:
-    stopping = Stopping(no_improvement=10.0)
+def test_what_is_shorter_by_a_thousandth_is_an_improvement_and_less_is_not():
+    stopping = Stopping(gap=0.1, no_improvement=10.0)
     stopping.note(0.0, 100.0, 1.0)
     stopping.note(0.0, 100.0 * (1 - LEAST_PROGRESS / 2), 5.0)
     assert stopping.left(5.0) == 6.0
@@ -50,34 +44,26 @@ def test_what_is_shorter_by_a_thousandth_is_an_improvement_and_less_is_not() -> 
     assert stopping.left(7.0) == 10.0
     assert stopping.check(16.9) is None
     assert stopping.check(17.0) is Status.NO_IMPROVEMENT
+    stopping.note(100.0, 100.0, 18.0, verified=100.0)
+    assert stopping.check(18.0) is Status.NO_IMPROVEMENT, "it was met first"
+    assert Stopping(no_improvement=1.0, now=100.0).left(100.5) == 0.5  # not what was before
 
 
-def test_many_small_steps_add_up_to_an_improvement() -> None:
+def test_many_small_steps_add_up_to_an_improvement():
     stopping = Stopping(no_improvement=10.0)
     for step in range(41):
         stopping.note(0.0, 100.0 - 0.03 * step, float(step))
         assert stopping.check(float(step)) is None
 
 
-def test_the_criterion_that_was_met_first_stays() -> None:
-    stopping = Stopping(gap=0.1, no_improvement=1.0)
-    assert stopping.check(1.0) is Status.NO_IMPROVEMENT
-    stopping.note(10.0, 10.0, 2.0, verified=10.0)
-    assert stopping.check(2.0) is Status.NO_IMPROVEMENT
-
-
-def test_the_time_before_the_solve_does_not_count() -> None:
-    assert Stopping(no_improvement=1.0, now=100.0).left(100.5) == 0.5
-
-
 @pytest.mark.parametrize("bad", [-1.0, math.nan, True, "1"])
-def test_what_is_no_amount_is_refused_by_its_name(bad: object) -> None:
+def test_what_is_no_amount_is_refused_by_its_name(bad):
     for name in ("gap", "no_improvement"):
         with pytest.raises(ValueError, match=f"^{name}: expected an? .* >= 0, or None"):
             Stopping(**{name: bad})  # type: ignore[arg-type]
 
 
-def test_every_part_of_a_budget_ends_with_the_whole() -> None:
+def test_every_part_of_a_budget_ends_with_the_whole():
     whole = (WorkLimit(10.0) | Gap(0.5) | NoImprovement(4.0)).start()
     part = whole.share(0.5).within(3.0)
     assert (part.left, part.left_without_report) == (3.0, 3.0)
@@ -89,43 +75,30 @@ def test_every_part_of_a_budget_ends_with_the_whole() -> None:
     assert (part.status, whole.status) == (Status.GAP_LIMIT, Status.GAP_LIMIT)
 
 
-def test_the_status_is_what_was_met_first() -> None:
-    spent = (WorkLimit(3.0) | NoImprovement(4.0)).start()
-    spent.charge(3.5)
-    assert spent.status is Status.WORK_LIMIT
-    bored = (WorkLimit(3.0) | NoImprovement(2.0)).start()
-    bored.charge(2.5)
-    assert bored.passed
-    bored.charge(1.0)
-    assert bored.status is Status.NO_IMPROVEMENT
+@pytest.mark.parametrize("ask_first", [True, False])
+@pytest.mark.parametrize(
+    ("patience", "status"), [(12.0, Status.WORK_LIMIT), (8.0, Status.NO_IMPROVEMENT)]
+)
+def test_the_status_is_what_was_met_first(patience, status, ask_first):
+    """One long step goes beyond both."""
+    budget = (WorkLimit(10.0) | NoImprovement(patience)).start()
+    budget.charge(13.0)
+    assert not ask_first or budget.passed
+    assert budget.status is status
 
 
-def test_one_long_step_past_limit_and_patience_ends_at_what_was_smaller() -> None:
-    expected = {12.0: Status.WORK_LIMIT, 8.0: Status.NO_IMPROVEMENT}
-    for ask_first in (True, False):
-        for patience, status in expected.items():
-            budget = (WorkLimit(10.0) | NoImprovement(patience)).start()
-            budget.charge(13.0)
-            assert not ask_first or budget.passed
-            assert budget.status is status
-
-
-def test_results_tell_the_criteria_that_were_given() -> None:
-    assert TimeLimit(5.0).to_dict() == {"time_limit": 5.0}
+def test_criteria_are_joined_and_told_and_of_two_of_a_kind_the_first_that_is_met_counts():
+    assert NoImprovement(math.inf).to_dict() == {"time_limit": None, "no_improvement": None}
     every = WorkLimit(2.0) | Gap(0.1) | NoImprovement(3.0)
     assert every.to_dict() == {"work_limit": 2.0, "gap": 0.1, "no_improvement": 3.0}
     assert (every | TimeLimit(5.0)).to_dict() == {"time_limit": 5.0, **every.to_dict()}
-    assert NoImprovement(math.inf).to_dict() == {"time_limit": None, "no_improvement": None}
-
-
-def test_of_two_criteria_of_a_kind_the_one_that_is_met_first_counts() -> None:
     one = TimeLimit(60) | Gap(0.01) | NoImprovement(5)
     other = Gap(0.2) | TimeLimit(30) | NoImprovement(9) | WorkLimit(2)
     assert one | other == other | one == Stop(30, 2, 0.2, 5)
     assert repr(one | other) == "TimeLimit(30) | WorkLimit(2) | Gap(0.2) | NoImprovement(5)"
 
 
-def test_shorthands_join_what_is_given_and_the_default_is_a_minute() -> None:
+def test_shorthands_join_what_is_given_and_the_default_is_a_minute():
     assert stop_of(None, ..., None, None, None) == DEFAULT_STOP | Stop() == Stop(60.0)
     assert stop_of(None, ..., None, 0.1, None) == Stop(60.0, gap=0.1)
     assert stop_of(None, ..., 3.0, None, None) == Stop(work_limit=3.0)
@@ -136,7 +109,7 @@ def test_shorthands_join_what_is_given_and_the_default_is_a_minute() -> None:
         stop_of(60.0, ..., None, None, None)  # type: ignore[arg-type]
 
 
-def test_time_ends_a_solve_whose_work_is_limited_too() -> None:
+def test_time_ends_a_solve_whose_work_is_limited_too():
     budget = (WorkLimit(1e9) | TimeLimit(0.0)).start()
     assert budget.is_repeatable
     assert budget.passed
@@ -146,34 +119,23 @@ def test_time_ends_a_solve_whose_work_is_limited_too() -> None:
 
 
 def hard(items: int = 40) -> pulp.LpProblem:
-    """A multi-dimensional knapsack that HiGHS takes seconds for, and gets closer to for long."""
-    problem = pulp.LpProblem("hard", pulp.LpMaximize)
-    x = [problem.add_variable(f"x{k:02}", 0, 1, pulp.LpInteger) for k in range(items)]
-    problem += pulp.lpSum((100 + (37 * k) % 61) * v for k, v in enumerate(x))
-    for row in range(12):
-        weights = [50 + (29 * k * (row + 3) + 17 * row) % 53 for k in range(items)]
-        problem += pulp.lpSum(w * v for w, v in zip(weights, x, strict=True)) <= sum(weights) // 2
-    return problem
+    """A knapsack that HiGHS takes seconds for, and gets closer to for long."""
+    return knapsacks(pulp.LpMaximize, items, 12)
 
 
-def test_a_solve_of_the_whole_problem_ends_at_the_gap_of_its_budget() -> None:
+def test_a_solve_of_the_whole_problem_ends_at_the_gap_of_its_budget_and_a_part_does_not():
     budget = (WorkLimit(60.0) | Gap(0.2)).start()
     solution = highs.solve(hard(), budget=budget, is_whole_problem=True)
     assert solution.status is Status.GAP_LIMIT
     assert 1e-6 < solution.gap <= 0.2
     assert budget.elapsed < 60.0
-
-
-def test_a_part_does_not_end_at_that_gap() -> None:
-    solution = highs.solve(hard(), budget=(WorkLimit(2.0) | Gap(0.2)).start())
-    assert solution.status in (Status.WORK_LIMIT, Status.OPTIMAL)
-    assert solution.gap < 0.2
+    part = highs.solve(hard(), budget=(WorkLimit(0.5) | Gap(0.2)).start())
+    assert part.status in (Status.WORK_LIMIT, Status.OPTIMAL)
+    assert part.gap < solution.gap
 
 
 @pytest.mark.parametrize("is_whole_problem", [True, False])
-def test_work_without_improvement_ends_a_solve_at_the_same_point_always(
-    is_whole_problem: bool,
-) -> None:
+def test_work_without_improvement_ends_a_solve_at_the_same_point_always(is_whole_problem):
     found = []
     for _ in range(2):
         budget = (WorkLimit(1000.0) | NoImprovement(0.05)).start()
@@ -191,7 +153,7 @@ class Meter(WorkCounter):
     is_repeatable = False  # type: ignore[misc]
 
 
-def test_seconds_without_improvement_end_a_solve_while_highs_runs() -> None:
+def test_seconds_without_improvement_end_a_solve_while_highs_runs():
     meter = Meter()
     budget = Budget(20.0, meter, Stopping(no_improvement=5.0))
 

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from oasis.model.errors import InstanceError
+from oasis.simulator import rigid_workload
+from oasis.traces import read_plain
 from oasis.traces.job_table import combined
 from oasis.traces.plain import FORMATS, format_of
 from oasis.traces.table import TraceSource, pd
@@ -76,3 +78,16 @@ def test_runs_that_are_joined_keep_their_work(gpus: list[int]) -> None:
     (found,) = combined(runs, ["key"], "max").to_dict("records")
     assert found["gpus"] * found["duration"] == pytest.approx(50.0 * sum(gpus))
     assert (found["submitted"], found["ended"]) == (0.0, 100.0 * (len(gpus) - 1) + 50.0)
+
+
+@pytest.mark.parametrize("name", ["plain", "philly", "openb", "swf", "slurm"])
+def test_what_really_happened_is_kept_to_the_workload(name: str) -> None:
+    """In another order of the rows, what is recorded still stands beside its own job."""
+    about = f"{name}-what really happened is kept-"
+    (lines,) = [case.values[1]["lines"] for case in CASES if str(case.id).startswith(about)]
+    jobs = read_plain(TraceSource("jobs", tuple(lines))).jobs
+    assert any(job.owner or job.started for job in jobs)
+    workload = rigid_workload(reversed(jobs), servers=1, gpus_per_server=8)
+    assert [job.id for job in workload.recorded] == [job.id for job in workload.jobs]
+    assert [job.owner for job in workload.recorded] == [job.owner for job in workload.jobs]
+    assert set(workload.recorded) == set(jobs)

@@ -19,10 +19,8 @@ from oasis.traces import (
     read_plain,
 )
 from oasis.traces.job_table import (
-    FIELDS,
     LOOSE,
     MachineOptions,
-    PlainTrace,
     busiest,
     jobs_of,
     kept_line,
@@ -60,9 +58,6 @@ def everything(file: Path, **given: Any) -> oasis.Instance:
     return PLAIN.imported(file, options, frozenset(given))[0]
 
 
-# --- the account ----------------------------------------------------------------------------------
-
-
 def test_every_rule_is_named_with_its_values_and_the_counts_add_up(file: Path) -> None:
     options = PlainOptions(start="first", max_gpus=12, min_duration=50.0, max_duration=50000.0)
     assert kept_line(read_instance(file, options)) == (
@@ -84,29 +79,6 @@ def test_stride_and_most_jobs_and_labels_are_rules_too(tmp_path: Path) -> None:
     assert kept_line(read_instance(path, options)) == (
         "kept 2 of 12 jobs: 6 by user (3), 3 by stride (2), 1 by max_jobs (2, spread)"
     )
-
-
-def test_the_line_is_made_from_the_file_of_an_instance(file: Path, tmp_path: Path) -> None:
-    instance = read_instance(file, PlainOptions(start="first", min_duration=0.0))
-    oasis.write(instance, tmp_path / "instance.json")
-    assert kept_line(oasis.read(tmp_path / "instance.json")) == kept_line(instance)
-
-
-@pytest.mark.parametrize("metadata", [{}, {"kept": 3}])
-def test_metadata_of_ones_own_are_no_account(metadata: dict[str, Any]) -> None:
-    drawn = oasis.generate("testbed", jobs=2, seed=1)
-    own = oasis.Instance(drawn.horizon, drawn.cluster, drawn.jobs, metadata)
-    assert kept_line(own) is None
-
-
-def test_a_job_that_is_alone_is_told_and_blank_rows_are_none() -> None:
-    frame = pd.DataFrame([{**FIELDS, "id": "a"}])
-    assert (
-        PlainTrace(frame, {"blank row": {"count": 9, "first_row": 2}}).kept == "kept the only job"
-    )
-
-
-# --- all jobs ------------------------------------------------------------------------------------
 
 
 def test_all_jobs_with_gpus_are_kept_and_each_can_finish(file: Path) -> None:

@@ -1,17 +1,13 @@
 """Shared parts of the importers: reading rows, choosing a window, mapping a job."""
 
-import dataclasses
 from types import SimpleNamespace
 
 import pytest
 
-import baselines
-import oasis
 from oasis import InstanceError
-from oasis.traces import OpenbOptions, PhillyOptions, PlainOptions, read_instance
+from oasis.traces import PhillyOptions
 from oasis.traces.job_table import FIELDS, MachineOptions, PlainTrace, jobs_of
-from oasis.traces.table import csv_rows, malformed_sentences, pd, read_source
-from oasis.workloads import generate
+from oasis.traces.table import csv_rows, pd, read_source
 
 HOUR = 3600.0
 
@@ -94,13 +90,6 @@ def test_a_wrong_header_names_the_column(tmp_path, header):
     assert f"; got {2 if header == 'a,b,b' else 'none'}" in caught.value.detail
 
 
-def test_malformed_rows_are_told_in_sentences():
-    found = {"malformed": {"pods": {"blank row": {"count": 2, "first_row": 7}}}}
-    instance = dataclasses.replace(generate("testbed", jobs=1), metadata=found)
-    told = malformed_sentences(instance.metadata["malformed"])
-    assert told == ["pods: 2 rows (blank row), first at line 7"]
-
-
 def test_rules_leave_out_jobs_and_count_them():
     jobs = [
         record("small", gpus=1),
@@ -148,11 +137,6 @@ def test_max_jobs_keeps_the_jobs_that_keep_names(keep, expected):
     assert left_out["max_jobs"] == 3
 
 
-def test_stride_takes_every_nth_job():
-    jobs = [record(f"j{k}", k * 60.0) for k in range(5)]
-    assert names(jobs, stride=2)[0] == ["j0", "j2", "j4"]
-
-
 def test_an_empty_selection_says_what_was_left_out():
     with pytest.raises(InstanceError, match=r"leave none: kept 0 of 1 job: 1 by GPUs \("):
         names([record("a", gpus=1)], min_gpus=2)
@@ -172,11 +156,6 @@ def test_work_is_what_the_trace_records(gpus, duration, elasticity):
     assert 1 <= job.chunks <= max(1, round(elasticity * gpus))
 
 
-def test_chunks_follow_the_recorded_workers():
-    assert one_job(record("a", gpus=4), elasticity=2.0).chunks == 8
-    assert one_job(record("a", gpus=4), elasticity=0.5).chunks == 2
-
-
 def test_a_job_shorter_than_its_gradient_exchange_keeps_one_mini_batch():
     job = one_job(record("a", duration=1.0, gpus=1))
     assert (job.epochs, job.chunks, job.minibatches, job.minibatch_time) == (1, 1, 1, 0.0)
@@ -189,21 +168,6 @@ def test_a_job_without_gradients_has_no_parameter_servers():
     assert job.work(1800.0) == 4 * 2 * HOUR / 1800.0
     other = one_job(record("a", gpus=4), gradient_mb=1e-3)
     assert (other.needs_ps, other.bandwidth) == (True, 1.0)
-
-
-@pytest.mark.parametrize("name", ["oasis", "fifo", "drf", "recourse"])
-def test_nobody_gives_parameter_servers_to_jobs_without_gradients(name, tmp_path):
-    path = tmp_path / "jobs.csv"
-    rows = [f"j{k},{600 * k},{3600 * (1 + k)},{2 + k}" for k in range(4)]
-    path.write_text("\n".join(["id,submitted,duration,gpus", *rows]))
-    options = PlainOptions(start="first", gradient_mb=0.0, worker_bandwidth_gbps=3.0)
-    instance = read_instance(path, options)
-    policies = {"oasis": oasis.OASiS.from_instance, "recourse": lambda _: oasis.Recourse()}
-    made = policies.get(name, lambda _: baselines.make(name))(instance)
-    run = oasis.simulate(instance, made)
-    oasis.verify(instance, run)
-    assert run.schedules
-    assert all(schedule.ps.size == 0 for schedule in run.schedules.values())
 
 
 def test_arrival_is_the_slot_of_submission_in_the_window():
@@ -228,15 +192,6 @@ def test_utilities_follow_the_options_and_the_seed():
     assert sum(d == 0 for d in decays) == 5
     assert sum(4 <= d <= 6 for d in decays) == 10
     assert sum(0 < d <= 1 for d in decays) == 5
-
-
-@pytest.mark.parametrize("options", [PhillyOptions, OpenbOptions])
-def test_every_option_has_a_simple_type_and_a_line_of_help(options):
-    for entry in dataclasses.fields(options):
-        assert type(entry.default) in (bool, int, float, str)
-        assert entry.type == type(entry.default).__name__
-        assert entry.metadata["help"]
-        assert "\n" not in entry.metadata["help"]
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,21 @@
-"""`generate`: ranges of every preset, what calibration promises, determinism, bad arguments."""
+"""`generate`: ranges and arrivals of every preset, calibration, determinism, bad arguments."""
 
+from __future__ import annotations
+
+import re
 import tomllib
 from collections import Counter
 from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from oasis.version import __version__
-from oasis.workloads.generator import generate
-from oasis.workloads.presets import C4, P2_G3, PRESETS, STEPS_PER_SECOND
+from oasis.workloads.generator import generate, read_counts, resolve, slot_weights
+from oasis.workloads.presets import C4, MIX, P2_G3, PRESETS, PRIORITY, STEPS_PER_SECOND
+from oasis.workloads.work import MAX_ROUNDS, redraw
 
 RANGES = tomllib.loads(Path(__file__).with_name("published.toml").read_text())
 PUBLISHED = {
@@ -143,15 +148,6 @@ def test_machines_of_three_kinds_and_the_measured_speeds_of_each_model():
     assert [job.speeds for job in more.jobs] == [job.speeds for job in instance.jobs]
 
 
-def test_there_is_more_work_than_machines_of_three_kinds_can_do():
-    for seed in range(5):
-        instance = generate("kinds", seed=seed)
-        least = sum(
-            min(form.work(instance.slot_seconds) for form in job.in_forms) for job in instance.jobs
-        )
-        assert least > 0.8 * 4 * 9 * instance.horizon
-
-
 def kinds(instance):
     return Counter(
         "insensitive" if d == 0 else "sensitive" if d <= 1 else "critical"
@@ -164,6 +160,8 @@ def test_mix_is_exact():
     fig4 = generate(jobs=200, horizon=100, mix=(0.0, 0.5, 0.5))
     assert kinds(fig4) == {"sensitive": 100, "critical": 100}
     assert kinds(generate(jobs=3)) == {"sensitive": 2, "critical": 1}
+    # of equal remainders the first is rounded up
+    assert kinds(generate(jobs=3, mix=(0.5, 0.5, 0.0))) == {"insensitive": 2, "sensitive": 1}
 
 
 def test_gpu_machines_host_the_workers_unless_as_printed():
@@ -194,21 +192,18 @@ def test_metadata_say_how_to_draw_the_instance_again():
     assert generate(metadata["preset"], seed=metadata["seed"], **parameters) == instance
 
 
-def test_a_file_of_counts_that_is_not_there_is_named():
-    with pytest.raises(FileNotFoundError, match="no such file"):
-        generate(counts="no such file")
-
-
-def test_a_slot_too_short_for_the_gradients_is_named():
-    with pytest.raises(ValueError, match=r"^slot_seconds: 0\.001 s is too short"):
-        generate(slot_seconds=0.001, jobs=2)
-
-
-def test_a_testbed_without_room_is_named():
-    with pytest.raises(ValueError, match=r"^horizon: expected room"):
-        generate("testbed", horizon=1)
-    with pytest.raises(ValueError, match=r"^machines"):
-        generate("testbed", machines="as_printed")
+@pytest.mark.parametrize(
+    ("given", "error", "says"),
+    [
+        ({"counts": "no such file"}, FileNotFoundError, "no such file"),
+        ({"slot_seconds": 0.001, "jobs": 2}, ValueError, r"^slot_seconds: 0\.001 s is too short"),
+        ({"preset": "testbed", "horizon": 1}, ValueError, r"^horizon: expected room"),
+        ({"preset": "testbed", "machines": "as_printed"}, ValueError, "^machines"),
+    ],
+)
+def test_what_cannot_be_drawn_is_named(given, error, says):
+    with pytest.raises(error, match=says):
+        generate(**given)
 
 
 @pytest.mark.parametrize("preset", ["paper", "calibrated"])
@@ -229,3 +224,132 @@ def test_without_parameter_servers_workers_exchange_the_gradients(preset):
             one.chunks,
         )
         assert {**other.worker, "bandwidth_gbps": one.bandwidth} == dict(one.worker)
+
+
+WRONG = tomllib.loads(Path(__file__).with_name("wrong_arguments.toml").read_text())["wrong"]
+UNSAID = ("jobs", "worker_servers", "ps_servers", "horizon", "slot_seconds", "arrivals", "counts")
+GIVEN = dict.fromkeys(UNSAID) | {
+    "seed": 1,
+    "machines": "gpu_workers",
+    "priority": PRIORITY,
+    "mix": MIX,
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: wrong["says"])
+def test_a_bad_argument_is_named(wrong):
+    with pytest.raises(ValueError, match=f"^{re.escape(wrong['says'])}"):
+        resolve(wrong["preset"], **(GIVEN | wrong.get("changes", {})))
+
+
+def test_only_jobs_without_a_good_candidate_are_drawn_for_again():
+    """Each gets its first good one."""
+    asked = []
+
+    def draw(job):
+        asked.append(np.unique(job).tolist())
+        number = np.concatenate([np.arange(np.sum(job == k)) for k in asked[-1]])
+        return {"round": np.full(len(job), len(asked)), "number": number}, (
+            (job < len(asked)) & (number % 3 == 1)
+        )
+
+    found = redraw(3, draw)
+    assert found is not None
+    assert {name: column.tolist() for name, column in found.items()} == {
+        "round": [1, 2, 3],
+        "number": [1, 1, 1],
+    }
+    assert asked == [[0, 1, 2], [1, 2], [2]]
+
+
+def test_a_job_that_never_gets_one_ends_the_search():
+    asked = []
+
+    def draw(job):
+        asked.append(len(job))
+        return {"value": job}, job == 0
+
+    assert redraw(2, draw) is None
+    assert len(asked) == MAX_ROUNDS
+
+
+# -- shapes of the arrivals ------------------------------------------------------------------------
+
+
+def arrivals(**options):
+    instance = generate(worker_servers=1, ps_servers=1, **options)
+    return np.bincount([job.arrival for job in instance.jobs], minlength=instance.horizon)
+
+
+def test_uniform_arrivals_are_even():
+    counts = arrivals(preset="paper", jobs=6000, horizon=20)
+    assert counts.sum() == 6000
+    assert np.abs(counts - 300).max() < 5 * np.sqrt(300)
+
+
+def test_poisson_arrivals_vary_in_number_about_the_mean():
+    options = {"preset": "paper", "jobs": 200, "horizon": 50, "arrivals": "poisson"}
+    totals = [arrivals(seed=s, **options).sum() for s in range(30)]
+    assert len(set(totals)) > 10
+    assert abs(np.mean(totals) - 200) < 4 * np.sqrt(200 / 30)
+    few = [arrivals(jobs=1, horizon=5, arrivals="poisson", seed=s).sum() for s in range(20)]
+    assert 0 < few.count(0) < 20, "a day may bring no job"
+
+
+def test_counts_shape_the_arrivals():
+    hourly = [0, 3, 0, 1]
+    counts = arrivals(preset="paper", jobs=4000, horizon=4, counts=hourly)
+    assert counts.sum() == 4000
+    assert counts[0] == counts[2] == 0
+    assert abs(counts[1] - 3000) < 5 * np.sqrt(750)
+
+
+def test_slots_share_the_counts_of_the_hours_they_cover():
+    hourly = np.array([6.0, 0.0, 2.0])
+    halves = slot_weights(hourly, 6, 1800.0, 5)
+    np.testing.assert_allclose(halves, np.array([3, 3, 0, 0, 1, 1]) / 8)
+    doubles = slot_weights(hourly, 3, 7200.0, 2)  # hours 0-1, 2-0, 1-2: the counts start over
+    np.testing.assert_allclose(doubles, np.array([6, 8, 2]) / 16)
+
+
+def test_no_arrival_after_the_last_slot_allowed():
+    np.testing.assert_allclose(slot_weights(None, 4, 3600.0, 1), [0.5, 0.5, 0, 0])
+    assert arrivals(preset="testbed", jobs=500, horizon=10)[-1] == 0
+
+
+def test_a_file_and_an_array_of_counts_give_the_same_instance(tmp_path):
+    path = tmp_path / "counts.csv"
+    path.write_text("hour,job_submits\n0,5\n1,0\n2,7\n")
+    from_file, from_array = (generate(jobs=9, horizon=6, counts=c) for c in (path, [5, 0, 7]))
+    assert from_file == from_array
+    assert from_file.metadata == from_array.metadata
+    recorded = from_file.metadata["parameters"]
+    assert recorded["arrivals"] == "google"
+    assert recorded["counts"]["hours"] == 3
+    assert recorded["counts"]["submits"] == 12
+    assert str(tmp_path) not in str(from_file.metadata)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "line 1: expected the header"),
+        ("hour,jobs\n0,1\n", "line 1: expected the header hour,job_submits"),
+        ("hour,job_submits\n", "non-empty"),
+        ("hour,job_submits\n0,1\n1,x\n", "line 3: expected an hour and a whole number"),
+        ("hour,job_submits\n0,1\n\n", "line 3: expected an hour"),
+        ("hour,job_submits\n0,1\n2,1\n", "line 3: expected hour 1, got 2"),
+        ("hour,job_submits\n0,-1\n", "finite numbers >= 0"),
+    ],
+)
+def test_a_bad_counts_file_is_explained(tmp_path, text, message):
+    path = tmp_path / "counts.csv"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=f"^counts: .*{message}"):
+        read_counts(path)
+
+
+@pytest.mark.parametrize("counts", [[], [[1, 2]], ["x"], [1, float("nan")], [-1.0], 3])
+def test_bad_counts_are_explained(counts):
+    with pytest.raises(ValueError, match=r"^counts: expected"):
+        read_counts(counts)
