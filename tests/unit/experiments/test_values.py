@@ -119,7 +119,7 @@ def test_a_wrong_value_is_refused_in_one_line(reader, value, says, tmp_path, mon
     read = Option("x", KINDS[reader], None).check if reader in KINDS else READERS[reader]
     with pytest.raises(ValueError, match=r"^[^\n]+$") as refused:
         read(value)
-    assert says in str(refused.value)
+    assert str(refused.value).removeprefix("file.csv: ").startswith(says)
     assert "--" not in str(refused.value).removeprefix("--x"), "flags are no matter of Python"
 
 
