@@ -152,6 +152,7 @@ def test_fields_and_their_sentences():
     assert list(found) == ["fast", "slow", "kind", "label"]  # text cannot express an object
     assert found["fast"] == Option("fast", float, 2.0, "Metres a second")
     assert found["slow"].help == "Metres a second"
+    assert found["slow"].parse("none") is None
     assert found["kind"].help == "Which of two"
     assert found["label"].help == "what it is called"
 
