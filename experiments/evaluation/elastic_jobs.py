@@ -67,7 +67,7 @@ class Translated(JobProgress):
     def __init__(
         self, real: PolicyJob, seen: PolicyJob, ways: tuple[int, ...], speeds: tuple[float, ...]
     ) -> None:
-        super().__init__(seen, knows_forms=True)
+        super().__init__(seen)
         self.real = real
         self.ways = ways  # forms of the elastic job that those of the model's stand for, in order
         self.speeds = speeds  # worker-seconds that count as one of its worker-slots, by form

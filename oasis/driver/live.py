@@ -444,7 +444,7 @@ class LiveScheduler(Service):
         if policy is not None:
             check_policy(policy)
         state = saved_state(path, SNAPSHOT)
-        with _restoring(path):
+        with located_at(source=path), in_one_line("", "expected what was saved"):
             name, making = state["policy"], state["making"]
             if policy is None:
                 if making is None or name not in KNOWN:
@@ -511,7 +511,7 @@ class LiveScheduler(Service):
         try:
             scheduler = cls.load(_snapshot_of(path), policy)
             contents = read_journal(path)
-            with _restoring(path):
+            with located_at(source=path), in_one_line("", "expected what was saved"):
                 scheduler._repeat_all(contents)
             scheduler.notes = (contents.note,) if contents.note else ()
             with naming(path):
@@ -587,13 +587,6 @@ class LiveScheduler(Service):
                 self._release()
             raise
         self._unusable = None
-
-
-@contextmanager
-def _restoring(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Turn every exception of the block into an `OasisError` of one line that names the file."""
-    with located_at(source=path), in_one_line("", "expected what was saved"):
-        yield
 
 
 def _snapshot_of(path: str | os.PathLike[str]) -> str:
