@@ -76,11 +76,8 @@ class Allocation(NamedTuple):
 NOTHING = Allocation()
 
 
-MOST_SHOWN = 4  # points in a `repr`
-
-
-@dataclass(frozen=True, slots=True)
-class TrainingCurve:
+@dataclass(frozen=True, slots=True, repr=False)
+class TrainingCurve(Summarised):
     """An evaluation function, such as a loss, by the share of the work that is done.
 
     Parameters
@@ -103,12 +100,6 @@ class TrainingCurve:
             raise InputError("points", "expected shares that increase from 0 to 1", shares)
         if not all(math.isfinite(value) for _, value in self.points):
             raise InputError("points", "expected finite values")
-
-    def __repr__(self) -> str:
-        if len(self.points) <= MOST_SHOWN:
-            return f"TrainingCurve(points={self.points})"
-        first, last = self.points[0][1], self.points[-1][1]
-        return f"<TrainingCurve: {len(self.points)} points, values {first:g} to {last:g}>"
 
     @classmethod
     def exponential(cls, first: float, last: float, pace: float, pieces: int = 32) -> TrainingCurve:

@@ -408,10 +408,8 @@ def _checked(outages: Iterable[Outage], workload: Workload) -> list[Outage]:
             raise InputError(
                 "outages", f"those of machine {outage.machine} overlap or end too early"
             )
-        whole = all(
-            time == math.floor(time) for time in (outage.begin, outage.end) if time < INFINITY
-        )
-        if workload.site.slotted and not whole:
+        times = {outage.begin, outage.end} - {INFINITY}
+        if workload.site.slotted and any(time != math.floor(time) for time in times):
             raise InputError("outages", "expected whole slots in a slotted workload")
         last[outage.machine] = outage.end
     return ordered
