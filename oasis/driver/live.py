@@ -483,7 +483,8 @@ class LiveScheduler(Service):
             if Path(path).exists():
                 raise OasisError(f"journal: expected a new file, {os.fspath(path)} exists")
             # The lock comes first: two processes that both see no journal must not both make one.
-            self._take(JournalLock.of(path))
+            self._lock = JournalLock.of(path)
+            self._lock.holder = id(self)
             try:
                 # The snapshot before the journal that follows on it: a
                 # journal alone could not be reopened.
@@ -522,7 +523,7 @@ class LiveScheduler(Service):
             if lock.holder is None:
                 lock.release()
             raise
-        scheduler._take(lock)
+        scheduler._lock, lock.holder = lock, id(scheduler)
         return scheduler
 
     def _repeat_all(self, contents: Contents) -> None:
@@ -562,9 +563,6 @@ class LiveScheduler(Service):
         with self._own_turn():
             self._journal = None
             self._release()
-
-    def _take(self, lock: JournalLock) -> None:
-        self._lock, lock.holder = lock, id(self)
 
     def _holds(self, lock: JournalLock) -> bool:
         return lock.is_held and lock.holder == id(self)

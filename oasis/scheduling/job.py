@@ -119,9 +119,8 @@ class TrainingCurve(Summarised):
         whole = 1.0 - math.exp(-pace)
         shares = [k / pieces for k in range(pieces + 1)]
         done = [(1.0 - math.exp(-pace * share)) / whole for share in shares]
-        return cls(
-            tuple((s, first + (last - first) * d) for s, d in zip(shares, done, strict=True))
-        )
+        points = ((s, first + (last - first) * d) for s, d in zip(shares, done, strict=True))
+        return cls(tuple(points))
 
     def at(self, share: float) -> float:
         """Return the value at this share of the work done; shares outside 0..1 count as 0 or 1."""

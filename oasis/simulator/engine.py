@@ -386,9 +386,8 @@ class Engine(World):
 
 def _expect_models(speed: object, costs: object) -> None:
     """Raise `TypeError` unless `speed` and `costs` are models or None."""
-    if not (
-        speed is None or (callable(getattr(speed, "rate", None)) and hasattr(speed, "coupled"))
-    ):
+    is_speed = callable(getattr(speed, "rate", None)) and hasattr(speed, "coupled")
+    if not (speed is None or is_speed):
         expected = "expected an object with rate and coupled, such as oasis.simulator.Linear()"
         raise TypeError(f"speed: {expected}, got {describe(speed)}")
     if not (costs is None or callable(getattr(costs, "overhead", None))):
