@@ -9,7 +9,6 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from experiments.evaluation.options import read_seconds
 from experiments.library.families import problems_like
 from experiments.library.handed_in import HandedIn, handed_in, of_solve
 from experiments.library.store import (
@@ -23,6 +22,7 @@ from experiments.library.store import (
     pack,
     rounded,
 )
+from experiments.options import read_seconds
 from oasis.model.errors import OasisError
 from oasis.online.recourse.policy import Recourse
 from oasis.simulator import simulate

@@ -16,14 +16,6 @@ import typer
 
 from experiments.cli import console
 from experiments.cli.files import JSON, PICTURE
-from experiments.evaluation.options import (
-    Duration,
-    Option,
-    no_such_option,
-    options_of,
-    read_seconds,
-    read_share,
-)
 from experiments.evaluation.policies import (
     INSTALLED,
     LINE,
@@ -33,6 +25,14 @@ from experiments.evaluation.policies import (
     OasisOptions,
     entry_of,
     having,
+)
+from experiments.options import (
+    Duration,
+    Option,
+    no_such_option,
+    options_of,
+    read_seconds,
+    read_share,
 )
 from oasis.model.choices import choice, did_you_mean
 from oasis.model.errors import InputError, located_at

@@ -23,14 +23,14 @@ from typing import Any
 import oasis
 from baselines.registry import ALL
 from baselines.registry import POLICIES as OF_INSTANCES
-from experiments.evaluation.options import (
+from experiments.evaluation.provenance import file_reference
+from experiments.options import (
     Option,
     described,
     is_not_finite,
     no_such_option,
     options_of,
 )
-from experiments.evaluation.provenance import file_reference
 from oasis.model.choices import choice, did_you_mean
 from oasis.model.errors import InputError, PolicyError, located_at
 from oasis.model.validation import integer, number

@@ -10,8 +10,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from experiments.evaluation.machines import machines_text
-from experiments.evaluation.options import read_seconds
 from experiments.evaluation.tables import EASY_PLACES, MARK, brief, duration_text, number, percent
+from experiments.options import read_seconds
 from oasis.model.document import count, entry, list_of, mapping, object_of, optional, real, text
 from oasis.model.errors import InputError, located_at
 from oasis.model.summary import how_many

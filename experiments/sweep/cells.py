@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import oasis
-from experiments.evaluation.options import GenerateOptions, Option, check_known, options_of
 from experiments.evaluation.policies import SEED, PolicyEntry, entry_of, having, make_policy
 from experiments.evaluation.provenance import instance_digest
+from experiments.options import GenerateOptions, Option, check_known, options_of
 from experiments.sweep.tasks import TASKS, Case, CellTask, Options, fingerprint
 from oasis.model.choices import choice, did_you_mean
 from oasis.model.document import entry, list_of

@@ -19,7 +19,7 @@ from typing import Any, Self, TypeAlias
 
 import oasis
 from experiments.evaluation.comparison import figures
-from experiments.evaluation.options import check_known, options_of, read_seconds, read_share
+from experiments.options import check_known, options_of, read_seconds, read_share
 from oasis.model.choices import choice
 from oasis.model.document import Reader, entry, mapping, optional
 from oasis.model.errors import InputError, located_at

@@ -14,8 +14,8 @@ from experiments.cli import console
 from experiments.cli.files import Written
 from experiments.cli.options import A_POLICY, AsJson, PrintedFile, ResultFile, among, known_policy
 from experiments.cli.results import deliver, hand_out
-from experiments.evaluation.options import Option
 from experiments.evaluation.policies import INSTALLED, POLICIES, PolicyEntry, entry_of
+from experiments.options import Option
 from oasis.extras import EXTRAS
 from oasis.model.choices import choice
 from oasis.model.errors import InputError

@@ -18,8 +18,8 @@ from experiments.cli.exit_codes import DONE, FAILED_CELLS, LIMIT
 from experiments.cli.files import DIRECTORY
 from experiments.cli.progress import counter
 from experiments.cli.results import deliver
-from experiments.evaluation.options import options_of
 from experiments.evaluation.policies import FLOOR, POLICIES, PRINTED_FLOOR, OasisOptions
+from experiments.options import options_of
 from oasis.model.choices import choice
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
 from oasis.workloads import PRESETS

@@ -14,7 +14,7 @@ from experiments.cli.commands.replay import MACHINES, MACHINES_HELP, read_machin
 from experiments.cli.console import note
 from experiments.cli.options import Flags, Output, flag, naming_flags, trace_panel
 from experiments.cli.results import write_document, write_instance
-from experiments.evaluation.options import options_of
+from experiments.options import options_of
 from oasis.model.errors import InputError, located_at
 from oasis.model.summary import how_many
 from oasis.simulator import elastic_from_dict

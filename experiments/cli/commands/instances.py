@@ -10,8 +10,8 @@ from experiments.cli import console
 from experiments.cli.options import Flags, InstanceFile, Output, naming_flags
 from experiments.cli.results import Delivery, pages, read_instance, write_instance
 from experiments.evaluation.description import Description, describe_instance, remarks
-from experiments.evaluation.options import GenerateOptions, options_of
 from experiments.evaluation.provenance import instance_reference
+from experiments.options import GenerateOptions, options_of
 from oasis.model.groups import GROUPS, TaskGroup
 from oasis.traces.job_table import kept_line
 from oasis.traces.table import notes_of

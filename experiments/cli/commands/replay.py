@@ -15,9 +15,9 @@ from experiments.cli.progress import counter
 from experiments.cli.results import Delivery, deliver_comparison
 from experiments.evaluation.comparison import PLAIN, replay_each
 from experiments.evaluation.machines import MOST_MACHINES, machine_list, machines_text
-from experiments.evaluation.options import Option, options_of
 from experiments.evaluation.policies import LINE
 from experiments.evaluation.provenance import file_reference
+from experiments.options import Option, options_of
 from oasis.model.choices import choice
 from oasis.model.errors import located_at
 from oasis.model.file_kinds import ELASTIC, read_content

@@ -22,8 +22,8 @@ from experiments.cli import console, exit_codes
 from experiments.cli import options as cli_options
 from experiments.cli.command import as_command
 from experiments.cli.interrupt import STOPPING, CtrlC
-from experiments.evaluation.options import described, options_of
 from experiments.evaluation.policies import POLICIES
+from experiments.options import described, options_of
 from oasis.model.errors import located_at
 
 # --- flags --------------------------------------------------------------------------------------

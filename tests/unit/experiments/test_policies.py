@@ -15,7 +15,6 @@ import pytest
 import oasis
 from experiments.evaluation.comparison import PLAIN, replay_each
 from experiments.evaluation.live import planning_policy, quote_recourse
-from experiments.evaluation.options import GenerateOptions, options_of
 from experiments.evaluation.policies import (
     OASIS,
     POLICIES,
@@ -26,6 +25,7 @@ from experiments.evaluation.policies import (
     is_import_name,
     make_policy,
 )
+from experiments.options import GenerateOptions, options_of
 from experiments.sweep.cells import sweep_config
 from oasis.simulator import PlainJob, rigid_workload
 from tests.unit.experiments.test_values import REFUSED

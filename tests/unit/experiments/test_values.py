@@ -20,7 +20,11 @@ from experiments.cli.commands.learn import read_training_log
 from experiments.cli.console import number, percent
 from experiments.cli.options import Limits, comma_list, numbers
 from experiments.evaluation.machines import machine_list
-from experiments.evaluation.options import (
+from experiments.evaluation.policies import make_policy
+from experiments.evaluation.tables import SPACE, duration_text
+from experiments.evaluation.whatif_result import Goal
+from experiments.figures.settings import FigureSettings
+from experiments.options import (
     Duration,
     Option,
     described,
@@ -28,10 +32,6 @@ from experiments.evaluation.options import (
     read_seconds,
     read_share,
 )
-from experiments.evaluation.policies import make_policy
-from experiments.evaluation.tables import SPACE, duration_text
-from experiments.evaluation.whatif_result import Goal
-from experiments.figures.settings import FigureSettings
 from experiments.sweep import expand
 from tests.builders import elastic_data
 from tests.sweeping import small

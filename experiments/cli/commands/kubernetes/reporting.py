@@ -20,10 +20,10 @@ from experiments.cli.exit_codes import LIMIT
 from experiments.cli.results import deliver, write_instance
 from experiments.evaluation import live
 from experiments.evaluation.comparison import Comparison, with_optimum
-from experiments.evaluation.options import Duration, read_seconds
 from experiments.evaluation.policies import RIVALS
 from experiments.evaluation.provenance import instance_reference
 from experiments.evaluation.tables import comparison_notes, comparison_table
+from experiments.options import Duration, read_seconds
 from oasis.kubernetes.api.resources import CLASSES, NODES, PODS, Objects
 from oasis.kubernetes.cluster.nodes import foreign_use, instance_of, places_of, site_of
 from oasis.kubernetes.cluster.pods import by_job, seconds_of, uids_of
