@@ -253,16 +253,13 @@ class Maker:
 # -- gangs, and markets at the edge of what there can be -------------------------------------------
 
 
-def gangs(draw: st.DrawFn, job: Job) -> Job:
-    """The job with a minimum of workers that it can have."""
-    return replace(job, min_workers=draw(st.integers(1, job.chunks)))
-
-
 @st.composite
-def gang_markets(draw: st.DrawFn, **options: Any) -> Market:
+def gang_markets(draw: st.DrawFn, given: st.SearchStrategy[Market]) -> Market:
     """The job works with a minimum of workers, which may do more than is left, or with none."""
-    market = draw(generous_markets(**options))
-    return replace(market, job=gangs(draw, market.job))
+    market = draw(given)
+    chunks = market.job.chunks
+    least = draw(of((chunks + 1) // 2, *range(1, chunks + 1)))
+    return replace(market, job=replace(market.job, min_workers=least))
 
 
 def _bandwidths(draw: st.DrawFn, job: Job, worker: float, ps: float) -> Job:

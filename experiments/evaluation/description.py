@@ -137,12 +137,12 @@ class Description:
     @property
     def loads(self) -> list[OfferedLoad]:
         """Loads of all demanded resources, the scarcest first."""
-        loads = []
-        for group in GROUPS:
-            for k, resource in enumerate(self.instance.cluster.resources):
-                capacity, demand = float(self.capacity[group][k]), self.demand[group][:, k]
-                if demand.any():
-                    loads.append(OfferedLoad.of(group, resource, capacity, demand))
+        loads = [
+            OfferedLoad.of(group, resource, float(self.capacity[group][k]), demand)
+            for group in GROUPS
+            for k, resource in enumerate(self.instance.cluster.resources)
+            if (demand := self.demand[group][:, k]).any()
+        ]
         # The sort is stable: equal loads stay in the order of groups and resources.
         return sorted(loads, key=lambda load: -load.mean)
 

@@ -12,17 +12,7 @@ from typing import Any, NamedTuple
 from experiments.evaluation.machines import machines_text
 from experiments.evaluation.options import read_seconds
 from experiments.evaluation.tables import EASY_PLACES, MARK, brief, duration_text, number, percent
-from oasis.model.document import (
-    Reader,
-    count,
-    entry,
-    list_of,
-    mapping,
-    object_of,
-    optional,
-    real,
-    text,
-)
+from oasis.model.document import count, entry, list_of, mapping, object_of, optional, real, text
 from oasis.model.errors import InputError, located_at
 from oasis.model.summary import how_many
 
@@ -191,7 +181,7 @@ def _goal(data: Any) -> None:
 
 
 # What the document may say of the run as a whole.
-ABOUT: dict[str, Reader[Any]] = {
+ABOUT: dict[str, Any] = {
     **dict.fromkeys(("notes", "missing", "failed"), list_of(text)),
     **{"trace": optional(mapping), "goal": _goal},
 }

@@ -21,6 +21,7 @@ from experiments.evaluation.whatif_result import (
 from experiments.sweep.cells import Cell
 from experiments.sweep.store import FAILED, CellResult
 from experiments.sweep.tasks import MEASURED, Case, CellTask, Figures, Options, fingerprint
+from oasis.model.summary import how_many
 
 Lost = dict[str, list[str]]  # runs that are missing, and that failed
 Chosen = Mapping[str, Mapping[str, Any]]
@@ -127,11 +128,12 @@ def with_goal(
         now = {name: count for name, count in every.items() if count is not None}
         if not now or lost["missing"]:
             break
-        note(f"goal: {', '.join(f'{name} on {n}' for name, n in now.items())} machines")
+        on = {name: how_many(n, "machine") for name, n in now.items()}
+        note(f"goal: {', '.join(f'{name} on {count}' for name, count in on.items())}")
         cells = {name: cell_of(first.at(n), name, chosen[name]) for name, n in now.items()}
         records = run(list(cells.values()))
         for name, cell in cells.items():
-            row = _row(cell, records, f"--goal, {now[name]} machines", lost)
+            row = _row(cell, records, f"--goal, {on[name]}", lost)
             if row is None:
                 del tried[name]
             else:

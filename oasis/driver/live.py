@@ -444,7 +444,7 @@ class LiveScheduler(Service):
         if policy is not None:
             check_policy(policy)
         state = saved_state(path, SNAPSHOT)
-        with _restoring(path):
+        with located_at(source=path), in_one_line("", "expected what was saved"):
             name, making = state["policy"], state["making"]
             if policy is None:
                 if making is None or name not in KNOWN:
@@ -483,7 +483,8 @@ class LiveScheduler(Service):
             if Path(path).exists():
                 raise OasisError(f"journal: expected a new file, {os.fspath(path)} exists")
             # The lock comes first: two processes that both see no journal must not both make one.
-            self._take(JournalLock.of(path))
+            self._lock = JournalLock.of(path)
+            self._lock.holder = id(self)
             try:
                 # The snapshot before the journal that follows on it: a
                 # journal alone could not be reopened.
@@ -511,7 +512,7 @@ class LiveScheduler(Service):
         try:
             scheduler = cls.load(_snapshot_of(path), policy)
             contents = read_journal(path)
-            with _restoring(path):
+            with located_at(source=path), in_one_line("", "expected what was saved"):
                 scheduler._repeat_all(contents)
             scheduler.notes = (contents.note,) if contents.note else ()
             with naming(path):
@@ -522,7 +523,7 @@ class LiveScheduler(Service):
             if lock.holder is None:
                 lock.release()
             raise
-        scheduler._take(lock)
+        scheduler._lock, lock.holder = lock, id(scheduler)
         return scheduler
 
     def _repeat_all(self, contents: Contents) -> None:
@@ -563,9 +564,6 @@ class LiveScheduler(Service):
             self._journal = None
             self._release()
 
-    def _take(self, lock: JournalLock) -> None:
-        self._lock, lock.holder = lock, id(self)
-
     def _holds(self, lock: JournalLock) -> bool:
         return lock.is_held and lock.holder == id(self)
 
@@ -587,13 +585,6 @@ class LiveScheduler(Service):
                 self._release()
             raise
         self._unusable = None
-
-
-@contextmanager
-def _restoring(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Turn every exception of the block into an `OasisError` of one line that names the file."""
-    with located_at(source=path), in_one_line("", "expected what was saved"):
-        yield
 
 
 def _snapshot_of(path: str | os.PathLike[str]) -> str:

@@ -75,9 +75,8 @@ class Loop:
 
     def step(self, until: float = INFINITY) -> bool:
         """Advance to the next event or timer; return False if there is none up to `until`."""
-        now, wake = self.world.next_time, self.wake_at
-        if wake is not None and wake < now:
-            now = wake
+        wake = INFINITY if self.wake_at is None else self.wake_at
+        now = min(self.world.next_time, wake)
         if now == INFINITY or now > until:
             return False
         self.instant(now)
@@ -100,10 +99,8 @@ class Loop:
             # Of jobs that were taken back no view tells.
             withdrawn = self.policy.withdrawn if isinstance(self.policy, Planner) else ()
             if now < world.end and (ask or woken or view.happened or withdrawn):
-                if self.chooses and any(job.forms for job in self._books.jobs.values()):
-                    changed |= self._ask_in_forms(view)
-                else:
-                    changed |= self._ask(view)
+                in_forms = self.chooses and any(job.forms for job in self._books.jobs.values())
+                changed |= self._ask_in_forms(view) if in_forms else self._ask(view)
         finally:
             world.settle(changed)
 

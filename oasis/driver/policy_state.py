@@ -63,7 +63,10 @@ def _written(value: Any, policy: Any, live: Container[int]) -> bytes:
         for part in writer.parts.values():
             for name in attributes(part).keys() & _remade(part):
                 function = getattr(part, name)
-                if not saved.isdisjoint(map(id, _works_on(function))):
+                cells = getattr(function, "__closure__", None) or ()
+                works_on = [cell.cell_contents for cell in cells]
+                works_on.append(getattr(function, "__self__", None))
+                if not saved.isdisjoint(map(id, works_on)):
                     raise InputError("", PLAIN, function.__qualname__)
     return content.getvalue()
 
@@ -111,8 +114,9 @@ class _StateWriter(pickle.Pickler):
 
     def reducer_override(self, value: Any) -> Any:
         kind = type(value)
+        plain = value if kind is type else kind
         is_maker = isinstance(value, FunctionType) and value in _MAKERS
-        if is_maker or _is_plain(value if kind is type else kind):
+        if is_maker or plain.__qualname__ in _PLAIN.get(plain.__module__, ()):
             return NotImplemented
         if kind is np.ndarray and not (value.dtype.hasobject or value.dtype.names):
             data = value.tobytes() if not value.flags.writeable else bytearray(value.tobytes())
@@ -205,10 +209,6 @@ class _StateReader(pickle.Unpickler):
 _MAKERS = [vars(_StateReader)[name] for name in ("array", "number", "generator", "made", "filled")]
 
 
-def _is_plain(kind: type[Any]) -> bool:
-    return kind.__qualname__ in _PLAIN.get(kind.__module__, ())
-
-
 def _remade(value: Any) -> tuple[str, ...]:
     """Return the names of the attributes that a fresh object of the same making has, too."""
     return getattr(value, "REMADE", ())
@@ -218,12 +218,6 @@ def _kept(value: Any) -> dict[str, Any]:
     """Return the attributes of an object that are part of a state, by name."""
     left_out = (GIVEN, *_remade(value))
     return {name: item for name, item in attributes(value).items() if name not in left_out}
-
-
-def _works_on(function: Any) -> list[Any]:
-    """Return the objects that a function is bound to, or has of the variables around it."""
-    cells = getattr(function, "__closure__", None) or ()
-    return [getattr(function, "__self__", None), *(cell.cell_contents for cell in cells)]
 
 
 def _parts(

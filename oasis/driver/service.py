@@ -105,13 +105,10 @@ class Service:
         """Return the allocations decided from the present slot on, as schedules by job id."""
         if isinstance(self.policy, Planner):
             return {name: plan for name, (plan, _) in self._planned().items() if plan is not None}
-        held = {
-            entry.job.id: entry for entry in self._driver.jobs.values() if entry.allocation.workers
-        }
-        return {
-            name: schedule_of(name, [(self.now, entry.allocation)], self._driver.site, entry.form)
-            for name, entry in held.items()
-        }
+        held = [entry for entry in self._driver.jobs.values() if entry.allocation.workers]
+        now, site = self.now, self._driver.site
+        made = (schedule_of(e.job.id, [(now, e.allocation)], site, e.form) for e in held)
+        return {schedule.job_id: schedule for schedule in made}
 
     # -- what may happen ---------------------------------------------------------------------------
 

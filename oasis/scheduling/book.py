@@ -56,13 +56,8 @@ class EmptyCluster:
     def most_workers(self, job: PolicyJob) -> int:
         """Return how many workers of `job` alone fit the empty cluster, at most its maximum."""
         room = Room(self._site, self._capacity)
-        return min(
-            job.max_workers,
-            sum(
-                room.count(machine, job.worker, job.max_workers)
-                for machine in self._site.machines_for("worker")
-            ),
-        )
+        hosts = self._site.machines_for("worker")
+        return min(job.max_workers, sum(room.count(k, job.worker, job.max_workers) for k in hosts))
 
     def most(self, job: PolicyJob) -> Allocation | None:
         """Return the most workers of `job` that fit, with the fewest parameter servers they need.

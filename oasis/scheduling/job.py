@@ -76,11 +76,8 @@ class Allocation(NamedTuple):
 NOTHING = Allocation()
 
 
-MOST_SHOWN = 4  # points in a `repr`
-
-
-@dataclass(frozen=True, slots=True)
-class TrainingCurve:
+@dataclass(frozen=True, slots=True, repr=False)
+class TrainingCurve(Summarised):
     """An evaluation function, such as a loss, by the share of the work that is done.
 
     Parameters
@@ -104,12 +101,6 @@ class TrainingCurve:
         if not all(math.isfinite(value) for _, value in self.points):
             raise InputError("points", "expected finite values")
 
-    def __repr__(self) -> str:
-        if len(self.points) <= MOST_SHOWN:
-            return f"TrainingCurve(points={self.points})"
-        first, last = self.points[0][1], self.points[-1][1]
-        return f"<TrainingCurve: {len(self.points)} points, values {first:g} to {last:g}>"
-
     @classmethod
     def exponential(cls, first: float, last: float, pace: float, pieces: int = 32) -> TrainingCurve:
         """A curve that goes from `first` to `last` and slows down.
@@ -128,9 +119,8 @@ class TrainingCurve:
         whole = 1.0 - math.exp(-pace)
         shares = [k / pieces for k in range(pieces + 1)]
         done = [(1.0 - math.exp(-pace * share)) / whole for share in shares]
-        return cls(
-            tuple((s, first + (last - first) * d) for s, d in zip(shares, done, strict=True))
-        )
+        points = ((s, first + (last - first) * d) for s, d in zip(shares, done, strict=True))
+        return cls(tuple(points))
 
     def at(self, share: float) -> float:
         """Return the value at this share of the work done; shares outside 0..1 count as 0 or 1."""

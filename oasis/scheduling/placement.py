@@ -310,16 +310,12 @@ class OneNode:
 
     def place(self, room: Room, job: PolicyJob, workers: int, ps: int) -> Allocation | None:
         site, of_workers, of_ps = room.site, (job.worker, workers), (job.ps, ps)
-        home: int | None = None
-        server: int | None = None
         # On a cluster one machine may hold both groups; in the model the two never share one.
         if workers and ps and site.machines_for_both:
             home = server = _fullest(room, site.machines_for_both, of_workers, of_ps)
         else:
-            if workers:
-                home = _fullest(room, site.machines_for("worker"), of_workers)
-            if ps:
-                server = _fullest(room, site.machines_for("ps"), of_ps)
+            home = _fullest(room, site.machines_for("worker"), of_workers) if workers else None
+            server = _fullest(room, site.machines_for("ps"), of_ps) if ps else None
         if (workers and home is None) or (ps and server is None):
             return None
         allocation = Allocation(

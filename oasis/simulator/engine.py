@@ -386,9 +386,8 @@ class Engine(World):
 
 def _expect_models(speed: object, costs: object) -> None:
     """Raise `TypeError` unless `speed` and `costs` are models or None."""
-    if not (
-        speed is None or (callable(getattr(speed, "rate", None)) and hasattr(speed, "coupled"))
-    ):
+    is_speed = callable(getattr(speed, "rate", None)) and hasattr(speed, "coupled")
+    if not (speed is None or is_speed):
         expected = "expected an object with rate and coupled, such as oasis.simulator.Linear()"
         raise TypeError(f"speed: {expected}, got {describe(speed)}")
     if not (costs is None or callable(getattr(costs, "overhead", None))):
@@ -408,10 +407,8 @@ def _checked(outages: Iterable[Outage], workload: Workload) -> list[Outage]:
             raise InputError(
                 "outages", f"those of machine {outage.machine} overlap or end too early"
             )
-        whole = all(
-            time == math.floor(time) for time in (outage.begin, outage.end) if time < INFINITY
-        )
-        if workload.site.slotted and not whole:
+        times = {outage.begin, outage.end} - {INFINITY}
+        if workload.site.slotted and any(time != math.floor(time) for time in times):
             raise InputError("outages", "expected whole slots in a slotted workload")
         last[outage.machine] = outage.end
     return ordered

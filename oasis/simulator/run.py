@@ -117,23 +117,26 @@ def simulate(
     workload = Workload.from_instance(instance)
     jobs, machines = len(instance.jobs), len(workload.site.machines)
     LOGGER.info("%s decides on %d jobs on %d machines", policy.name, jobs, machines)
-    if LOGGER.isEnabledFor(logging.DEBUG):
-        on_decision = _logging(on_decision)
     seed = instance.metadata.get("seed")
+
+    def decided(decision: Decision) -> None:
+        LOGGER.debug("%s", decision)
+        if on_decision is not None:
+            on_decision(decision)
+
     # OASiS decides at the arrival and states payoff and cost; of
     # other policies the outcome is the decision.
     if isinstance(policy, OASiS):
-        before, policy.on_decision = len(policy.decisions), on_decision
+        before, policy.on_decision = len(policy.decisions), decided
         engine = Engine(workload, policy, speed=speed, costs=costs, outages=outages)
-        outcome = _run(engine, policy, seed)
+        outcome, policy.on_decision = _run(engine, policy, seed), None
         decisions, seconds = list(policy.decisions[before:]), list(policy.decision_seconds)
     else:
         known: dict[int, Decision] = {}
 
         def settle(progress: JobProgress) -> None:
-            decision = known[progress.job.index] = _decision(progress, workload)
-            if on_decision is not None:
-                on_decision(decision)
+            known[progress.job.index] = decision = _decision(progress, workload)
+            decided(decision)
 
         engine = Engine(
             workload, policy, speed=speed, costs=costs, outages=outages, on_settled=settle
@@ -174,17 +177,6 @@ def _expect_workload(workload: object) -> None:
     elif callable(getattr(workload, "decide", None)):
         got += ", a policy; the workload comes first"
     raise TypeError(f"workload: expected an oasis.simulator.Workload, got {got}")
-
-
-def _logging(on_decision: Callable[[Decision], None] | None) -> Callable[[Decision], None]:
-    """Return a callback that logs a decision and passes it to `on_decision`, if given."""
-
-    def report(decision: Decision) -> None:
-        LOGGER.debug("%s", decision)
-        if on_decision is not None:
-            on_decision(decision)
-
-    return report
 
 
 def _run(engine: Engine, policy: Policy, seed: int | None) -> Outcome:

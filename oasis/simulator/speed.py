@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from math import fsum
 from typing import ClassVar, Protocol
 
+from oasis.model.summary import Summarised
 from oasis.scheduling.job import Allocation, PolicyJob
 from oasis.scheduling.site import Site
 
@@ -131,11 +132,8 @@ class Linear:
         return float(workers[0][1] if len(workers) == 1 else sum(n for _, n in workers))
 
 
-MOST_SHOWN = 1  # jobs in a `repr`
-
-
-@dataclass(frozen=True, slots=True)
-class ScalingTable:
+@dataclass(frozen=True, slots=True, repr=False)
+class ScalingTable(Summarised):
     """Measured throughput by number of workers, and what spreading over machines costs.
 
     Parameters
@@ -161,12 +159,6 @@ class ScalingTable:
     speedup: Mapping[str, tuple[float, ...]]
     spread: float = 1.0
     sharing: float = 0.0
-
-    def __repr__(self) -> str:
-        options = f"spread={self.spread}, sharing={self.sharing}"
-        if len(self.speedup) <= MOST_SHOWN:
-            return f"ScalingTable(speedup={self.speedup}, {options})"
-        return f"<ScalingTable: {len(self.speedup)} jobs, {options}>"
 
     @property
     def coupled(self) -> bool:

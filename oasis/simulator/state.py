@@ -22,7 +22,7 @@ class JobProgress(Tracked):
     def __init__(
         self, job: PolicyJob, interval: float | None = None, samples: Samples | None = None
     ) -> None:
-        self.show(job, job, False)
+        self.show(job, job, knows_forms=True)
         self.allocation = NOTHING
         self.waiting_since = job.arrival
         # Work left of the form that it is in, and the work that it does in a unit of time.

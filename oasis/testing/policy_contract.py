@@ -189,7 +189,7 @@ CALLS = ("submit", "submit", "advance", "advance", "lose", "restore", "reserve",
 Call = tuple[str, int, int]
 
 
-@dataclass
+@dataclass(slots=True)
 class _Service:
     """A service, and calls of it by numbers, whichever jobs and servers are there."""
 

@@ -68,8 +68,22 @@ def test_weak_duality_against_the_milp(instance, make):
 
 @given(anything, st.data())
 def test_dual_bound_is_rent_plus_payoffs_on_the_empty_cluster(instance, data):
+    assert_is_dual(instance, *data.draw(prices(instance)))
+
+
+def test_so_it_is_for_all_forms_of_jobs_around_the_final_prices():
+    for seed in range(50):
+        instance = kinds.instance(seed)
+        _, *final = earned(instance, oasis.OASiS.from_instance(instance, min_utility_fraction=0.0))
+        optimum = kinds.optimum(instance)
+        for factor in (0.0, 1.0, 3.0):
+            p, q = (factor * each for each in final)
+            assert_is_dual(instance, p, q)
+            assert optimum <= at_most(oasis.dual_bound(instance, p, q)), seed
+
+
+def assert_is_dual(instance, p, q):
     """(19) with mu_i from the textbook search: the bound is not merely valid, it is D(p, q)."""
-    p, q = data.draw(prices(instance))
     cluster = instance.cluster
     rent = (p * cluster.worker_capacity).sum() + (q * cluster.ps_capacity).sum()
     market = {

@@ -14,6 +14,7 @@ from offline import solve
 from tests.oracle import kinds
 from tests.oracle.reference_search import textbook
 from tests.strategies import (
+    Maker,
     all_instances,
     bare,
     fewer,
@@ -101,6 +102,18 @@ def test_a_floor_costs_at_most_that_part_of_what_all_jobs_are_worth(instance, fl
 @more(2)
 @given(anything, schedulers())
 def test_certificate_is_what_its_formula_says(instance, make):
+    assert_is_the_formula(instance, make)
+
+
+@pytest.mark.parametrize("floor", [0.0, 0.5])
+def test_so_it_is_for_all_forms_of_jobs(floor):
+    for seed in range(100):
+        instance = kinds.instance(seed)
+        certificate = assert_is_the_formula(instance, Maker({"min_utility_fraction": floor}))
+        assert kinds.optimum(instance) <= at_most(certificate.upper_bound), seed
+
+
+def assert_is_the_formula(instance, make):
     """alpha_x, D_0 and G once more, row by row from the committed schedules."""
     run, certificate = run_of(instance, make)
     cluster, horizon = instance.cluster, instance.horizon
@@ -143,6 +156,7 @@ def test_certificate_is_what_its_formula_says(instance, make):
     assert certificate.payoff_gap == pytest.approx(gap, rel=1e-9, abs=1e-9)
     assert certificate.online_utility == run.total_utility
     assert certificate.alpha == run.bounds.alpha
+    return certificate
 
 
 def test_policies_without_prices_have_no_certificate():

@@ -7,6 +7,7 @@ import re
 import signal
 import threading
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -17,25 +18,13 @@ from rich.cells import cell_len
 from typer.testing import CliRunner
 
 import oasis
-from experiments.cli import exit_codes
+from experiments.cli import console, exit_codes
+from experiments.cli import options as cli_options
 from experiments.cli.command import as_command
-from experiments.cli.console import (
-    print_rows,
-    printable,
-)
 from experiments.cli.interrupt import STOPPING, CtrlC
-from experiments.cli.options import (
-    Flags,
-    Limits,
-    choose_options,
-    flag,
-    known_policy,
-    naming_flags,
-)
 from experiments.evaluation.options import described, options_of
 from experiments.evaluation.policies import POLICIES
 from oasis.model.errors import located_at
-from tests.unit.experiments.conftest import Call
 
 # --- flags --------------------------------------------------------------------------------------
 
@@ -58,7 +47,7 @@ def called(*words: str) -> Any:
         logging.getLogger("oasis.test").info("about to do it with %s", file)
         found.append((options, form))
 
-    command.__annotations__["options"] = Annotated[Any, Flags(options_of(Sizes))]
+    command.__annotations__["options"] = Annotated[Any, cli_options.Flags(options_of(Sizes))]
     small = typer.Typer()
     small.command()(as_command(command))
     result = CliRunner().invoke(small, ["a", *words], catch_exceptions=False)
@@ -67,7 +56,7 @@ def called(*words: str) -> Any:
     return found[0]
 
 
-def test_a_command_gets_the_options_that_are_given() -> None:
+def test_a_command_gets_the_options_that_are_given():
     assert called() == ({}, "text")
     assert called("--max-jobs", "3", "--coloured", "--form", "JSON") == (
         {"max_jobs": 3, "plain": False},
@@ -76,7 +65,7 @@ def test_a_command_gets_the_options_that_are_given() -> None:
     assert called("--share", "1", "--verbose") == ({"share": 1.0}, "text")
 
 
-def test_errors_of_parameters_become_errors_of_flags() -> None:
+def test_errors_of_parameters_become_errors_of_flags():
     for error, said in (
         (oasis.InputError("high", "expected less"), "--upper-end: expected less"),
         (oasis.InputError("mix[1]", "expected less", 2), "--mix: expected less, got 2"),
@@ -86,22 +75,22 @@ def test_errors_of_parameters_become_errors_of_flags() -> None:
     ):
         with (
             pytest.raises(type(error), match=f"^{re.escape(said)}$"),
-            naming_flags(("low", "mix"), high="--upper-end"),
+            cli_options.naming_flags(("low", "mix"), high="--upper-end"),
         ):
             raise error
     of_a_file = oasis.InputError("horizon", "expected 3").within("")
     with (
         pytest.raises(oasis.InputError, match=r"^--bounds: past\.json: horizon: expected 3$"),
-        naming_flags(("bounds", "horizon")),
+        cli_options.naming_flags(("bounds", "horizon")),
         located_at("bounds"),
         located_at(source="past.json"),
     ):
         raise of_a_file
-    assert flag("worker_servers") == "--worker-servers"
+    assert cli_options.flag("worker_servers") == "--worker-servers"
 
 
-def test_what_is_given_of_each_policy() -> None:
-    chosen = choose_options(
+def test_what_is_given_of_each_policy():
+    chosen = cli_options.choose_options(
         ["oasis", "fifo", "drf", "las"],
         ["las.seed=3", "las.thresholds=1,2", "oasis.normalize=false"],
         oasis={"scale": 2.0},
@@ -113,31 +102,27 @@ def test_what_is_given_of_each_policy() -> None:
         "drf": {},
         "las": {"seed": 3, "line": "fit", "thresholds": [1.0, 2.0]},
     }
-    with pytest.raises(oasis.OasisError, match=r"^--line: expected one of fifo, .*, got drf$"):
-        choose_options(["drf"], None, shared={"line": "fit"})
-    with pytest.raises(oasis.OasisError, match=r"^--line: expected strict or fit, got 'x'$"):
-        choose_options(["fifo"], None, shared={"line": "x"})
-    assert known_policy("las", "--policy") == "las"
+    assert cli_options.known_policy("las", "--policy") == "las"
     with pytest.raises(
         oasis.OasisError,
         match=r"got 'las'; las is a policy, but this command does",
     ):
-        known_policy("las", "--policy", ("a", "b"))
-    assert choose_options(list(POLICIES), None) == {name: {} for name in POLICIES}
+        cli_options.known_policy("las", "--policy", ("a", "b"))
+    assert cli_options.choose_options(list(POLICIES), None) == {name: {} for name in POLICIES}
 
 
-def test_limits_and_criteria_are_what_was_given_and_a_minute_without_a_limit() -> None:
-    assert Limits(None, None).given() == {"time_limit": 60.0}
-    assert Limits(3.0, None).given() == {"time_limit": 3.0}
-    assert Limits(None, 2.0).given() == {"work_limit": 2.0}
-    assert Limits(3.0, None, gap=0.1).given() == {"time_limit": 3.0, "gap": 0.1}
+def test_limits_and_criteria_are_what_was_given_and_a_minute_without_a_limit():
+    assert cli_options.Limits(None, None).given() == {"time_limit": 60.0}
+    assert cli_options.Limits(3.0, None).given() == {"time_limit": 3.0}
+    assert cli_options.Limits(None, 2.0).given() == {"work_limit": 2.0}
+    assert cli_options.Limits(3.0, None, gap=0.1).given() == {"time_limit": 3.0, "gap": 0.1}
     criteria = {"gap": 0.1, "no_improvement": 5.0}
-    assert Limits(None, 2.0, **criteria).given() == {"work_limit": 2.0, **criteria}
-    assert Limits(3.0, 2.0).given() == {"time_limit": 3.0, "work_limit": 2.0}
+    assert cli_options.Limits(None, 2.0, **criteria).given() == {"work_limit": 2.0, **criteria}
+    assert cli_options.Limits(3.0, 2.0).given() == {"time_limit": 3.0, "work_limit": 2.0}
 
 
 @pytest.mark.parametrize("bug", [KeyError("gpu"), ValueError("horizon: expected 3"), TypeError()])
-def test_a_bug_is_no_bad_input(bug: Exception, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_is_no_bad_input(bug, call, monkeypatch):
     def command() -> None:
         """Fail."""
         raise bug
@@ -152,16 +137,8 @@ def test_a_bug_is_no_bad_input(bug: Exception, call: Call, monkeypatch: pytest.M
     assert err.endswith(f"{said}\n")
 
 
-Captured = pytest.CaptureFixture[str]
-
-
-def press() -> None:
-    signal.raise_signal(signal.SIGINT)
-
-
-def test_the_first_ctrl_c_is_heard_and_interrupts_nothing(
-    capfd: Captured,
-) -> None:
+def test_the_first_ctrl_c_is_heard_and_raises_only_where_it_may(capfd):
+    press = partial(signal.raise_signal, signal.SIGINT)
     with CtrlC() as ctrl_c:
         ctrl_c.check()
         press()
@@ -169,10 +146,6 @@ def test_the_first_ctrl_c_is_heard_and_interrupts_nothing(
         with pytest.raises(KeyboardInterrupt):
             ctrl_c.check()
     assert capfd.readouterr().err == STOPPING.decode()
-
-
-@pytest.mark.usefixtures("capfd")
-def test_it_raises_only_where_it_may() -> None:
     with CtrlC() as ctrl_c, pytest.raises(KeyboardInterrupt), ctrl_c.raising():
         press()
     with CtrlC() as ctrl_c:
@@ -182,7 +155,7 @@ def test_it_raises_only_where_it_may() -> None:
         assert ctrl_c.heard
 
 
-def test_the_former_handler_comes_back() -> None:
+def test_the_former_handler_comes_back():
     before = signal.getsignal(signal.SIGINT)
     with CtrlC():
         assert signal.getsignal(signal.SIGINT) != before
@@ -192,7 +165,7 @@ def test_the_former_handler_comes_back() -> None:
     assert signal.getsignal(signal.SIGINT) == before
 
 
-def test_outside_the_main_thread_nothing_is_handled() -> None:
+def test_outside_the_main_thread_nothing_is_handled():
     found: list[Any] = []
 
     def body() -> None:
@@ -226,15 +199,13 @@ def tables(draw: st.DrawFn) -> tuple[list[tuple[str, bool]], list[list[str]]]:
 
 @given(table=tables(), width=st.sampled_from(WIDTHS))
 @settings(max_examples=200, deadline=None)
-def test_every_number_is_whole_or_its_column_is_named_as_not_shown(
-    table: tuple[list[tuple[str, bool]], list[list[str]]], width: int
-) -> None:
+def test_every_number_is_whole_or_its_column_is_named_as_not_shown(table, width):
     columns, rows = table
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COLUMNS", str(width))
         written: list[str] = []
         patch.setattr("experiments.cli.console._write", written.append)
-        print_rows(columns, rows, title="the title of a table with_a_name/of/a/file.json")
+        console.print_rows(columns, rows, title="the title of a table with_a_name/of/a/file.json")
     out = "".join(written)
     shown, _, left_out = " ".join(out.split()).partition("not shown for want of width: ")
     count = len(columns) - len(left_out.split(", ") if left_out else [])
@@ -242,7 +213,7 @@ def test_every_number_is_whole_or_its_column_is_named_as_not_shown(
     assert "with_a_name/of/a/file.json" in out
     for k in range(len(columns)):
         for row in rows if k < count else ():
-            cell = printable(row[k])
+            cell = console.printable(row[k])
             if k == 0 or columns[k][1]:
                 assert all(line.strip() in out for line in cell.split("\n"))
             else:
@@ -252,14 +223,12 @@ def test_every_number_is_whole_or_its_column_is_named_as_not_shown(
         assert max(map(cell_len, out.split("\n"))) <= max(width, 46)
 
 
-def test_a_heading_breaks_between_words_only_where_that_helps(
-    capsys: Captured, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_heading_breaks_between_words_only_where_that_helps(capsys, monkeypatch):
     columns = (("policy", False), ("mean_completion", True), ("in slot", True))
     for width, lines in (
         (40, ["policy  mean_completion  in slot"]),
         (24, ["             mean_    in", "policy  completion  slot"]),
     ):
         monkeypatch.setenv("COLUMNS", str(width))
-        print_rows(columns, [["las", "12", "3"]])
+        console.print_rows(columns, [["las", "12", "3"]])
         assert capsys.readouterr().out.splitlines()[:-1] == lines

@@ -18,15 +18,8 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 import oasis
-from experiments.cli.app import COMMANDS as NAMES
-from experiments.cli.app import oasis_command
+from experiments.cli import files as cli_files
 from experiments.cli.command import as_command
-from experiments.cli.files import (
-    JSON,
-    Written,
-    mark_of,
-    spelling,
-)
 from experiments.cli.main import main
 from experiments.cli.streams import ESCAPED, encodable, naming_output, open_streams
 from experiments.plotting import FORMATS
@@ -34,32 +27,27 @@ from oasis.model.errors import InputError
 from oasis.model.instance_file import instance_from_dict
 from tests.packaging.commands import EXAMPLE, ROOT, SMALL
 from tests.unit.experiments.conftest import Call
+from tests.unit.experiments.test_commands import every_command
 
-Parameters = dict[str, inspect.Parameter]
 CONTENT = b"what a user wrote"
 
 
-def commands(group: Any, place: str = "") -> Iterator[tuple[str, Parameters]]:
-    """Words of each command but `help`, and its parameters."""
-    for name, command in group.commands.items():
-        if hasattr(command, "commands"):
-            yield from commands(command, f"{name} ")
-        elif name != "help":
-            yield f"{place}{name}", dict(inspect.signature(command.callback).parameters)
-
-
-COMMANDS = dict(commands(oasis_command(*NAMES)))
+COMMANDS = {
+    context.command_path.removeprefix("oasis "): dict(inspect.signature(one.callback).parameters)
+    for one, context in every_command()
+    if not hasattr(one, "commands") and one.name != "help"
+}
 OUTPUTS = [
     (name, output.name)
     for name, parameters in COMMANDS.items()
     for output in parameters.values()
-    if mark_of(output, Written)
+    if cli_files.mark_of(output, cli_files.Written)
 ]
 PAIRS = [
     (name, read.name, output)
     for name, output in OUTPUTS
     for read in COMMANDS[name].values()
-    if "Path" in str(read.annotation) and mark_of(read, Written) is None
+    if "Path" in str(read.annotation) and cli_files.mark_of(read, cli_files.Written) is None
 ]
 
 
@@ -75,7 +63,7 @@ def words_of(command: str, values: dict[str, object]) -> list[str]:
     for parameter in COMMANDS[command].values():
         if parameter.annotation is typer.Context:
             continue
-        flag = spelling(parameter)
+        flag = cli_files.spelling(parameter)
         value = values.get(parameter.name)
         if value is None and parameter.default is inspect.Parameter.empty:
             value = parameter.name
@@ -87,33 +75,33 @@ def words_of(command: str, values: dict[str, object]) -> list[str]:
 
 def output_of(name: str, output: str) -> tuple[str, list[Path]]:
     """A value for an output of a command, and the files that the command then writes."""
-    mark = mark_of(COMMANDS[name][output], Written)
+    mark = cli_files.mark_of(COMMANDS[name][output], cli_files.Written)
     assert mark is not None
     value = "out" + (mark.endings or tuple(FORMATS))[0]
     given = dict.fromkeys(COMMANDS[name]) | {"form": "svg", "name": "congested"}
     return value, list(mark.files(Path(value), given))
 
 
-def test_every_output_of_every_command_is_marked() -> None:
+def test_every_output_of_every_command_is_marked():
     assert len(COMMANDS) > 40
     for name, parameters in COMMANDS.items():
         for parameter in parameters.values():
-            if spelling(parameter) in ("-o", "--output", "--plot", "--csv"):
-                assert mark_of(parameter, Written), f"{name} {spelling(parameter)}"
+            if cli_files.spelling(parameter) in ("-o", "--output", "--plot", "--csv"):
+                assert cli_files.mark_of(parameter, cli_files.Written), (
+                    f"{name} {cli_files.spelling(parameter)}"
+                )
     assert {"run", "sweep", "kubernetes report", "import pai"} <= {name for name, _ in OUTPUTS}
 
 
 @pytest.mark.parametrize(("name", "read", "output"), PAIRS)
-def test_no_output_is_a_file_that_the_command_reads(
-    name: str, read: str, output: str, call: Call
-) -> None:
+def test_no_output_is_a_file_that_the_command_reads(name, read, output, call):
     value, files = output_of(name, output)
     for file in files:
         file.parent.mkdir(exist_ok=True)
         file.write_bytes(CONTENT)
         given = {"name": "congested", output: value, read: file}
-        flag = spelling(COMMANDS[name][output])
-        other = f"{spelling(COMMANDS[name][read])} {file}"
+        flag = cli_files.spelling(COMMANDS[name][output])
+        other = f"{cli_files.spelling(COMMANDS[name][read])} {file}"
         expected = f"oasis: {flag}: expected another file than {other}, which it would overwrite"
         assert expected in refused(call, *words_of(name, given))
         assert file.read_bytes() == CONTENT
@@ -129,7 +117,7 @@ def links(path: Path) -> Iterator[Path]:
     yield path.parent / "folder" / ".." / path.name
 
 
-def test_other_names_of_a_file_are_the_same_file(call: Call) -> None:
+def test_other_names_of_a_file_are_the_same_file(call):
     path = Path("i.json")
     path.write_bytes(CONTENT)
     for other in links(path):
@@ -138,10 +126,10 @@ def test_other_names_of_a_file_are_the_same_file(call: Call) -> None:
     assert path.read_bytes() == CONTENT
 
 
-def test_standard_streams_are_files_too(tmp_path: Path) -> None:
+def test_standard_streams_are_files_too(tmp_path):
     """`oasis run - -o i.json < i.json`, and `oasis run i.json >> i.json`."""
 
-    def command(file: Path, output: Annotated[Path | None, JSON] = None) -> None:
+    def command(file: Path, output: Annotated[Path | None, cli_files.JSON] = None) -> None:
         raise AssertionError((file, output))
 
     path = tmp_path / "i.json"
@@ -158,10 +146,10 @@ def test_standard_streams_are_files_too(tmp_path: Path) -> None:
             os.close(kept)
 
 
-def test_devices_are_no_files_that_could_be_lost() -> None:
+def test_devices_are_no_files_that_could_be_lost():
     seen: list[Any] = []
 
-    def command(file: Path, output: Annotated[Path, JSON]) -> None:
+    def command(file: Path, output: Annotated[Path, cli_files.JSON]) -> None:
         seen.append((file, output))
 
     as_command(command)(file=Path(os.devnull), output=Path(os.devnull), verbose=False)
@@ -183,9 +171,7 @@ class Kept(io.BytesIO):
 
 @settings(max_examples=5, phases=[Phase.generate])
 @given(NAMES, st.sampled_from(["ascii", "latin-1", "cp437", "utf-8"]))
-def test_any_id_goes_through_any_encoding_and_no_table_is_cut(
-    tmp_path_factory: pytest.TempPathFactory, name: str, encoding: str
-) -> None:
+def test_any_id_goes_through_any_encoding_and_no_table_is_cut(tmp_path_factory, name, encoding):
     assert "45\xa0min".encode("ascii", ESCAPED) == b"45 min"
     path = tmp_path_factory.mktemp("streams") / "i.json"
     second = SMALL["jobs"][1]
@@ -220,9 +206,7 @@ def test_any_id_goes_through_any_encoding_and_no_table_is_cut(
         ("run FILE", ">&-", ""),
     ],
 )
-def test_a_full_or_closed_standard_output_is_one_line_and_2(
-    words: str, where: str, buffered: str
-) -> None:
+def test_a_full_or_closed_standard_output_is_one_line_and_2(words, where, buffered):
     if not Path("/dev/full").is_char_device():
         pytest.skip("needs /dev/full, which is only opened")
     said = "standard output: No space left on device"
@@ -240,9 +224,7 @@ def test_a_full_or_closed_standard_output_is_one_line_and_2(
     assert (done.returncode, done.stderr) == (2, f"oasis: {said}\n")
 
 
-def test_a_closed_standard_error_takes_no_file_and_other_errors_stay_as_they_are(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_closed_standard_error_takes_no_file_and_other_errors_stay_as_they_are(monkeypatch):
     monkeypatch.setattr(sys, "stderr", None)
     assert open_streams()
     with sys.stderr:

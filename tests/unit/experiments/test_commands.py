@@ -21,38 +21,37 @@ from experiments.cli import app as command_line
 from experiments.cli import commands
 from experiments.cli.app import COMMANDS, oasis_command, run_app
 from experiments.cli.console import LOGGERS
-from tests.unit.experiments.conftest import Call
-from tests.unit.experiments.test_values import VALUES
+from tests.unit.experiments.test_values import REFUSED, VALUES
 
 
-def test_every_module_of_commands_is_a_command() -> None:
+def test_every_module_of_commands_is_a_command():
     found = {each.name for each in pkgutil.iter_modules(commands.__path__)}
     assert {one["file"] for one in command_line.COMMANDS.values()} - {""} == found
 
 
 @pytest.mark.parametrize("typed", ["FIFO", "Fifo"])
-def test_a_policy_is_explained_under_its_own_name(typed: str, call: Call) -> None:
+def test_a_policy_is_explained_under_its_own_name(typed, call):
     code, out, err = call("policies", typed)
     assert (code, err) == (0, "")
     assert out.startswith("fifo\n")
     assert "--set fifo.seed=" in out
 
 
-def test_a_command_may_have_a_default_of_its_own(call: Call) -> None:
+def test_a_command_may_have_a_default_of_its_own(call):
     """The figures of the paper show both forms of OASiS, and their help says so."""
     code, out, _ = call("figure --help")
     assert code == 0
     assert "[default: 0 and 0.7, side by side]" in " ".join(out.replace("│", " ").split())
 
 
-def test_one_job_is_no_several(call: Call) -> None:
+def test_one_job_is_no_several(call):
     _, _, errors = call("generate --preset testbed --jobs 1 -o i.json")
     assert ": 1 job, 7 worker servers, 2 parameter-server hosts, 10 slots of 1200 s" in errors
     assert call("run i.json")[1].startswith("oasis on 1 job\n")
     assert call("compare i.json --policies fifo")[1].startswith("1 job\n")
 
 
-def test_characters_that_the_font_lacks_are_one_line(call: Call) -> None:
+def test_characters_that_the_font_lacks_are_one_line(call):
     instance = oasis.generate("testbed", jobs=2, worker_servers=2, ps_servers=2, seed=1)
     names = zip(instance.jobs, ("\u82b8\U0001f680", "a\tb"), strict=True)
     oasis.write(
@@ -65,24 +64,7 @@ def test_characters_that_the_font_lacks_are_one_line(call: Call) -> None:
         assert set("\u82b8\U0001f680") < set(errors.partition(lacking)[2])
 
 
-ON_NO_SERVERS = """
-describe i.json --plot d.svg
-run i.json -o run.json --plot r.svg
-run i.json --policy recourse
-verify i.json run.json
-quote i.json job.json --plot q.svg
-quote i.json job.json --policy recourse
-solve i.json --time-limit 5 -o solve.json
-ratio i.json --time-limit 5 -o ratio.json --plot ratio.svg
-compare i.json --policies oasis,fifo,dorm -o compare.json
-learn i.json -o prices.json
-run i.json --bounds prices.json
-report run.json ratio.json compare.json solve.json -o report.html
-sweep grid.toml --processes 1
-"""
-
-
-def test_every_command_takes_an_instance_without_parameter_servers(call: Call) -> None:
+def test_every_command_takes_an_instance_without_parameter_servers(call):
     assert call("generate --preset testbed --ps-servers 0 --jobs 5 -o i.json")[0] == 0
     data = json.loads(Path("i.json").read_text())
     del data["ps_servers"]
@@ -93,7 +75,7 @@ def test_every_command_takes_an_instance_without_parameter_servers(call: Call) -
     Path("job.json").write_text(json.dumps(job))
     instances = '[[instances]]\npreset = "testbed"\njobs = 3\nps_servers = 0\n'
     Path("grid.toml").write_text(instances + '[[policies]]\nname = "oasis"\n')
-    for line in ON_NO_SERVERS.strip().splitlines():
+    for line in VALUES["without_servers"]["lines"]:
         code, _, errors = call(line)
         assert code == 0, (line, errors)
     assert "ps servers used" not in call("run i.json")[1]
@@ -112,9 +94,7 @@ def every_command() -> Iterator[tuple[Any, Any]]:
 
 
 @pytest.mark.parametrize("width", [80, 100])
-def test_no_help_is_cut(
-    width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_help_is_cut(width, monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", str(width))
     count = 0
     for command, context in every_command():
@@ -131,9 +111,7 @@ def test_no_help_is_cut(
     assert count > 35
 
 
-def test_every_command_has_an_example_that_is_one_line(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_command_has_an_example_that_is_one_line(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "80")
     for command, context in every_command():
         if isinstance(command, TyperGroup):
@@ -144,9 +122,7 @@ def test_every_command_has_an_example_that_is_one_line(
         assert found[0].replace("`", "") in capsys.readouterr().out
 
 
-def test_help_of_a_command_is_its_help(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_help_of_a_command_is_its_help(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "80")
     for words in (["import", "plain"], ["run"], []):
         assert run_app(["help", *words]) == 0
@@ -165,7 +141,7 @@ SLOW = ("numpy", "kubernetes", "pandas", "matplotlib", "baselines")
         (["schema", "instance"], ["about"], ("experiments.cli.commands.", "kubernetes")),
     ],
 )
-def test_a_command_loads_no_other(words: list[str], own: list[str], others: list[str]) -> None:
+def test_a_command_loads_no_other(words, own, others):
     script = (
         f"import sys; from experiments.cli.app import run_app; run_app({words})\n"
         f"print(*[name for name in sys.modules if name.startswith({others})], file=sys.stderr)"
@@ -179,9 +155,7 @@ def test_a_command_loads_no_other(words: list[str], own: list[str], others: list
 
 
 @pytest.mark.parametrize(("line", "expected"), VALUES["completed"].items())
-def test_values_are_completed(
-    line: str, expected: list[str], monkeypatch: pytest.MonkeyPatch, call: Call
-) -> None:
+def test_values_are_completed(line, expected, monkeypatch, call):
     monkeypatch.setenv("_OASIS_COMPLETE", "complete_bash")
     monkeypatch.setenv("COMP_WORDS", f"oasis {line}")
     monkeypatch.setenv("COMP_CWORD", str(len(line.split())))
@@ -189,21 +163,10 @@ def test_values_are_completed(
     assert (code, out.split()) == (0, expected)
 
 
-GRID = """
-[[instances]]
-preset = "testbed"
-jobs = 3
-[[policies]]
-name = ["fifo", "drf"]
-"""
-
-
 @pytest.mark.parametrize(("line", "said"), VALUES["logged"].items())
-def test_what_is_done_is_logged_on_standard_error_alone(
-    line: str, said: list[str], call: Call
-) -> None:
+def test_what_is_done_is_logged_on_standard_error_alone(line, said, call):
     oasis.write(oasis.generate("testbed", jobs=3, seed=1), "i.json")
-    Path("grid.toml").write_text(GRID)
+    Path("two.toml").write_text(REFUSED["files"]["two.toml"])
     code, out, err = call(line, "--json", "--verbose")
     json.loads(out)
     assert code == 0

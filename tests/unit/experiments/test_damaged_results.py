@@ -33,7 +33,6 @@ from experiments.report.sections import section_of
 from oasis.model.errors import InputError, OasisError
 from oasis.simulator import PlainJob, rigid_workload
 from tests.builders import exit_code
-from tests.unit.experiments.conftest import Call
 
 INSTANCE = oasis.generate("testbed", jobs=5, seed=3)
 RATIO = competitive_ratio(INSTANCE, method="milp")
@@ -116,7 +115,7 @@ READERS = {
     [(reader, row) for reader, rows in ROWS.items() for row in rows],
     ids=lambda value: value if isinstance(value, str) else f"{value['of']}-{value['at']}",
 )
-def test_the_part_that_is_wrong_is_named(reader: str, row: dict[str, Any]) -> None:
+def test_the_part_that_is_wrong_is_named(reader, row):
     place = tuple(int(part) if part.isdigit() else part for part in row["at"].split("."))
     value = None if row.get("to") == "null" else row.get("to", ...)
     reference = {"instance": instance_reference(INSTANCE, "a.json")} if reader == "recipe" else {}
@@ -127,7 +126,7 @@ def test_the_part_that_is_wrong_is_named(reader: str, row: dict[str, Any]) -> No
 
 
 @pytest.mark.parametrize("kind", ["run", "solve", "ratio", "compare", "seeds", "replay", "whatif"])
-def test_a_part_of_another_type_is_bad_input(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_part_of_another_type_is_bad_input(kind, monkeypatch):
     # a picture takes as long as a hundred tables
     monkeypatch.setattr(sections, "picture_of", lambda *_: None)
     monkeypatch.setattr(sections, "picture", lambda *_: "")
@@ -144,13 +143,13 @@ def test_a_part_of_another_type_is_bad_input(kind: str, monkeypatch: pytest.Monk
     assert refused > 20
 
 
-def test_a_damaged_comparison_is_not_drawn_either() -> None:
+def test_a_damaged_comparison_is_not_drawn_either():
     damaged = changed(documents()["seeds"], ("policies", "fifo", "makespan"), [1])
     with drawing_style(None), pytest.raises(InputError, match=r"policies\.fifo\.makespan"):
         picture_of(damaged, "damaged", None)
 
 
-def test_what_agrees_is_said_with_its_totals() -> None:
+def test_what_agrees_is_said_with_its_totals():
     earned, best = RATIO.run.total_utility, RATIO.offline.objective
     whole = documents() | {"total": documents()["schedules"] | {"total_utility": best}}
     for kind, schedules, totals in (
@@ -164,13 +163,13 @@ def test_what_agrees_is_said_with_its_totals() -> None:
         assert (found.schedules, found.totals) == (schedules, pytest.approx(totals)), kind
 
 
-def test_a_ratio_that_was_interrupted_is_read_back_as_such() -> None:
+def test_a_ratio_that_was_interrupted_is_read_back_as_such():
     part = CompetitiveRatio(RATIO.run, RATIO.offline, None, is_complete=False)
     again = CompetitiveRatio.from_dict(json.loads(json.dumps(part.to_dict())))
     assert (again.proven, again.certificate, again.upper) == (False, None, part.upper)
 
 
-def test_a_recipe_knows_its_instance_by_its_content() -> None:
+def test_a_recipe_knows_its_instance_by_its_content():
     reference = instance_reference(INSTANCE, "a.json")
     recipe = Recipe.of(documents()["run"] | {"instance": reference, "version": "1.0"})
     assert (recipe.policy, recipe.file, recipe.version) == ("oasis", Path("a.json"), "1.0")
@@ -181,7 +180,7 @@ def test_a_recipe_knows_its_instance_by_its_content() -> None:
         check_digest(replace(INSTANCE, jobs=INSTANCE.jobs[:1]), recipe.sha256)
 
 
-def test_verify_and_plot_name_the_file_and_what_is_wrong(call: Call) -> None:
+def test_verify_and_plot_name_the_file_and_what_is_wrong(call):
     oasis.write(INSTANCE, "i.json")
     result = Path("r.json")
     result.write_text(json.dumps(documents()["run"]))
@@ -198,7 +197,7 @@ def test_verify_and_plot_name_the_file_and_what_is_wrong(call: Call) -> None:
     assert f"kind: expected one of {kinds}, got 'describe'\n" in call("plot r.json -o p.png")[2]
 
 
-def test_frames_have_a_row_for_each_job_and_for_each_policy() -> None:
+def test_frames_have_a_row_for_each_job_and_for_each_policy():
     assert set(RATIO.offline.to_frame()["job_id"]) == set(RATIO.offline.schedules)
     compared = compare(INSTANCE, {"fifo": FIFO, "drf": DRF})
     frame = compared.to_frame()

@@ -52,15 +52,13 @@ def one_job(job: Job = JOB, gpus: int = 3, hosts: int = 2, horizon: int = 10) ->
         ({"gpus": 3, "horizon": 3}, (3, 2), None),
     ],
 )
-def test_a_job_alone_has_the_workers_that_fit_until_the_horizon(
-    given: dict[str, int], tasks: tuple[int, int], completion: int | None
-) -> None:
+def test_a_job_alone_has_the_workers_that_fit_until_the_horizon(given, tasks, completion):
     alone = run_alone(JOB, one_job(**given))
     assert ((alone.workers, alone.ps), alone.completion) == (tasks, completion)
     assert alone.utility == (5.0 if completion else 0.0)
 
 
-def test_who_never_runs_is_told_with_why() -> None:
+def test_who_never_runs_is_told_with_why():
     large = one_job(replace(JOB, worker={"gpu": 5}))
     description = describe_instance(large)
     assert description.alone[0].workers == 0
@@ -76,7 +74,7 @@ def test_who_never_runs_is_told_with_why() -> None:
         assert first == f"1 job can never run: {why}"
 
 
-def test_demand_by_slot_and_loads_from_the_scarcest_on() -> None:
+def test_demand_by_slot_and_loads_from_the_scarcest_on():
     description = describe_instance(one_job(gpus=3, horizon=6))
     assert description.demand["worker"][:, 0].tolist() == [0, 3, 3, 3, 0, 0]
     assert description.demand["ps"][:, 1].tolist() == [0, 4, 4, 4, 0, 0]
@@ -91,9 +89,7 @@ def test_demand_by_slot_and_loads_from_the_scarcest_on() -> None:
 
 
 @given(instances(), st.data())
-def test_nobody_earns_more_than_the_sum_of_the_jobs_alone(
-    instance: Instance, data: st.DataObject
-) -> None:
+def test_nobody_earns_more_than_the_sum_of_the_jobs_alone(instance, data):
     run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
     description = describe_instance(instance)
     assert run.total_utility <= description.most_utility * (1 + 1e-9) + 1e-12
@@ -104,14 +100,14 @@ def test_nobody_earns_more_than_the_sum_of_the_jobs_alone(
             assert alone.completion <= run.schedules[job.id].completion
 
 
-def test_the_picture_has_a_curve_for_each_of_the_scarcest_resources() -> None:
+def test_the_picture_has_a_curve_for_each_of_the_scarcest_resources():
     ax = plot_load(describe_instance(oasis.generate("testbed", jobs=6, seed=1)))
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
     assert labels[-1] == "all there is"
     assert len(labels) == 5
 
 
-def test_labels_forms_and_what_no_server_admits_are_told() -> None:
+def test_labels_forms_and_what_no_server_admits_are_told():
     made = oasis.generate("kinds", jobs=6, seed=1)
     found = describe_instance(made).to_dict()
     assert found["labels"] == {"gpu": {"k80": 3, "p100": 3, "v100": 3}}

@@ -24,26 +24,7 @@ from experiments.figures.controllers import (
     run,
     table,
 )
-from experiments.figures.dragon import (
-    AS_CODED,
-    AS_RELEASED,
-    BATCH,
-    DEFAULT,
-    DRAGON,
-    EXPOSED,
-    FIG8,
-    LOCALITY,
-    measure,
-    table1,
-)
 from experiments.figures.dragon_readings import Coded, Released
-from experiments.figures.kod2 import (
-    FIG7,
-    KOD2,
-    OPERATOR,
-    Operator,
-    ten_jobs,
-)
 from experiments.figures.priority_queue import PRINTED, READ, SCENARIOS, scenario
 from oasis.model.utility import Constant, Deadline
 from oasis.simulator import Machine, PolicyJob, Site, Workload, replay
@@ -176,8 +157,8 @@ def test_with_deadlines_jobs_are_worth_all_or_nothing_and_elasticflow_meets_all(
 def test_pods_that_interleave_deadlock_the_operator_and_not_kod2():
     """VGG-16 at 32: in every draw some job holds pods for an hour and never gets all of them."""
     for seed in range(3):
-        own, _ = kod2.measure(ten_jobs("VGG-16", 32, seed, rigid=True), OPERATOR)
-        other, _ = kod2.measure(ten_jobs("VGG-16", 32, seed), KOD2)
+        own, _ = kod2.measure(kod2.ten_jobs("VGG-16", 32, seed, rigid=True), kod2.OPERATOR)
+        other, _ = kod2.measure(kod2.ten_jobs("VGG-16", 32, seed), kod2.KOD2)
         assert own["terminated"] > 0
         assert own["stalled"] > 0
         assert other["terminated"] == other["stalled"] == 0
@@ -186,9 +167,9 @@ def test_pods_that_interleave_deadlock_the_operator_and_not_kod2():
 def test_who_waits_for_a_while_is_not_terminated():
     jobs = [PolicyJob(n, 0.0, 90.0, ((0, 1),), min_workers=3, max_workers=3) for n in "ab"]
     site = Site(("cpu",), (Machine("n0", (5.0,)),), partial_gangs=True)
-    ends = [job.end for job in replay(Workload.of(site, jobs), Operator(31.0)).jobs]
+    ends = [job.end for job in replay(Workload.of(site, jobs), kod2.Operator(31.0)).jobs]
     assert ends == [30.0, 60.0]
-    refusals = [job.refusal for job in replay(Workload.of(site, jobs), Operator(29.0)).jobs]
+    refusals = [job.refusal for job in replay(Workload.of(site, jobs), kod2.Operator(29.0)).jobs]
     assert refusals == [None, "terminated in a deadlock"]
 
 
@@ -197,13 +178,15 @@ def test_all_of_the_network_comes_nearest_the_published_reduction():
         found = []
         for seed in range(6):
             means = [
-                kod2.measure(ten_jobs("VGG-16", 128, seed, rigid=rigid, exposed=exposed), policy)[0]
-                for rigid, policy in ((True, OPERATOR), (False, KOD2))
+                kod2.measure(
+                    kod2.ten_jobs("VGG-16", 128, seed, rigid=rigid, exposed=exposed), policy
+                )[0]
+                for rigid, policy in ((True, kod2.OPERATOR), (False, kod2.KOD2))
             ]
             found.append(1 - means[1]["mean"] / means[0]["mean"])
         return sum(found) / len(found)
 
-    published = FIG7[("VGG-16", 128)]
+    published = kod2.FIG7[("VGG-16", 128)]
     choices = {exposed: abs(reduction(exposed) - published) for exposed in (1.0, 1 / 2, 1 / 3)}
     assert min(choices, key=choices.__getitem__) == kod2.EXPOSED
 
@@ -212,8 +195,8 @@ def ahead(policy, seeds=20):
     """In how many draws its mean elapsed time is below the locality-aware scheduler's."""
     won = 0
     for seed in range(seeds):
-        other, _ = measure(table1(seed, rigid=True), LOCALITY)
-        made = table1(seed)
+        other, _ = dragon.measure(dragon.table1(seed, rigid=True), dragon.LOCALITY)
+        made = dragon.table1(seed)
         jobs = replay(made, policy()).jobs
         won += math.fsum(job.end - job.arrival for job in jobs) / len(jobs) < other["elapsed"]
     return won
@@ -225,7 +208,7 @@ def test_in_how_many_draws_dragon_is_below_locality():
     assert ahead(Released) == 7
     assert ahead(Dragon) == 14
     kept = {row["policy"]: row["below_locality"] for row in rows("dragon-7", arrivals=dragon.DRAWN)}
-    assert (kept[AS_CODED], kept[DRAGON], kept[AS_RELEASED]) == (18, 14, 7)
+    assert (kept[dragon.AS_CODED], kept[dragon.DRAGON], kept[dragon.AS_RELEASED]) == (18, 14, 7)
     tried = {"urgent_after=600": 19, "urgent_after=1200": 20, "idle_after=300": 12}
     for option, won in tried.items():
         name, _, seconds = option.partition("=")
@@ -234,15 +217,17 @@ def test_in_how_many_draws_dragon_is_below_locality():
 
 def test_what_is_calibrated_comes_nearest_to_the_numbers_that_it_is_calibrated_on():
     use = {
-        batch: measure(table1(batch=batch, rigid=True), LOCALITY)[0]["use"]
+        batch: dragon.measure(dragon.table1(batch=batch, rigid=True), dragon.LOCALITY)[0]["use"]
         for batch in (16, 32, 64, 128, 256)
     }
-    assert min(use, key=lambda batch: abs(use[batch] - FIG8[LOCALITY])) == BATCH
+    assert (
+        min(use, key=lambda batch: abs(use[batch] - dragon.FIG8[dragon.LOCALITY])) == dragon.BATCH
+    )
     running = {}
     for parts in (1, 2, 3, 4):
-        row, _ = measure(table1(rigid=True, exposed=1 / parts), DEFAULT)
+        row, _ = dragon.measure(dragon.table1(rigid=True, exposed=1 / parts), dragon.DEFAULT)
         running[1 / parts] = row["running"] / row["elapsed"]
-    assert min(running, key=lambda share: abs(running[share] - 0.66)) == EXPOSED
+    assert min(running, key=lambda share: abs(running[share] - 0.66)) == dragon.EXPOSED
 
 
 def spans(name, reading=READ):

@@ -17,13 +17,7 @@ from matplotlib.container import ErrorbarContainer
 from pyarrow import parquet
 from verdicts import JUDGES, judge, verdicts_of
 
-from experiments.figures import (
-    EXPERIMENTS,
-    FIGURES,
-    DirectFigure,
-    PublishedFigure,
-    studies,
-)
+from experiments import figures
 from experiments.figures.figure import (
     Case,
     Row,
@@ -36,8 +30,7 @@ from experiments.figures.settings import PRINTED, FigureSettings
 from experiments.sweep.cells import expand, sweep_config
 from tests.builders import exit_code as call
 from tests.unit.experiments.test_plotting import assert_readable
-
-SMALL = FigureSettings(seeds=2, scale=0.1)
+from tests.unit.experiments.test_values import VALUES
 
 
 def cell(policy="oasis", seed=0, utility=1.0, **more):
@@ -60,13 +53,13 @@ NAMES = ["fig3", "fig4", "fig5", "fig6", "fig8", "fig9"]
 
 def test_rows_of_fig4_leave_out_what_did_not_finish_and_say_so():
     late = {"lateness": [1.0, None, 3.0, -2.0, 7.0], "decay": [0.5, 0.5, 0.5, 4.5, 0.0]}
-    sensitive, critical = FIGURES["fig4"].table(
+    sensitive, critical = figures.FIGURES["fig4"].table(
         [cell(**late), cell(seed=1, **late)], FigureSettings()
     )
     assert (sensitive["jobs"], sensitive["finished"], sensitive["median"]) == (6, 4, 2.0)
     assert (critical["jobs"], critical["finished"], critical["median"]) == (2, 2, -2.0)
     assert (sensitive["seed_median"], sensitive["seeds"]) == (2.0, 2)
-    (everyone,) = FIGURES["fig9"].table([cell(**late)], FigureSettings())
+    (everyone,) = figures.FIGURES["fig9"].table([cell(**late)], FigureSettings())
     assert (everyone["jobs"], everyone["finished"]) == (5, 4)
 
 
@@ -84,7 +77,7 @@ def test_rows_of_fig5_count_only_proven_ratios_that_exist():
         ratio_cell(3, None, 7.0),  # OASiS earned nothing
         ratio_cell(4, None, 7.0, proven=False),
     ]
-    (row,) = FIGURES["fig5"].table(cells, FigureSettings())
+    (row,) = figures.FIGURES["fig5"].table(cells, FigureSettings())
     assert (row["seeds"], row["proven"], row["ratios"], row["nothing_to_earn"]) == (5, 4, 2, 1)
     assert row["ratio"] == pytest.approx(3.0)
     assert (row["median"], row["smallest"], row["largest"]) == (3.25, 2.0, 4.5)
@@ -93,7 +86,7 @@ def test_rows_of_fig5_count_only_proven_ratios_that_exist():
 @pytest.mark.parametrize("seeds", [2, 3])
 def test_two_seeds_are_two_points_and_more_an_interval(seeds):
     cells = [cell(seed=seed, utility=value) for seed, value in enumerate((300.0, 200.0, 100.0))]
-    figure = FIGURES["fig8"]
+    figure = figures.FIGURES["fig8"]
     rows = figure.table(cells[:seeds], FigureSettings())
     (axes,) = figure.draw(rows, "").axes
     points = [list(line.get_ydata()) for line in axes.lines if line.get_label() == "each seed"]
@@ -108,7 +101,7 @@ def test_rows_of_fig6_compare_within_a_seed():
         for scale, factor in ((0.2, 1.5), (1.0, 1.0))
         for seed, true in enumerate((10.0, 1000.0))
     ]
-    low, true = FIGURES["fig6"].table(cells, FigureSettings())
+    low, true = figures.FIGURES["fig6"].table(cells, FigureSettings())
     assert (low["relative"], low["relative_low"], low["relative_high"]) == (1.5, 1.5, 1.5)
     assert (low["utility"], true["relative"], low["alpha"]) == (757.5, 1.0, 9.0)
 
@@ -118,7 +111,7 @@ def test_where_nothing_is_earned_no_policy_has_a_share():
     size = {"instance.preset": "calibrated", "instance.worker_servers": 1, "instance.horizon": 9}
     ran = {**size, "wasted_share": 0.0, "given_up_after_start": 0}
     cells = [cell(name, seed, 4.0 * seed, **ran) for name in ("rrh", "srtf") for seed in (0, 1)]
-    rows = FIGURES["commitment"].table(cells, FigureSettings())
+    rows = figures.FIGURES["commitment"].table(cells, FigureSettings())
     assert [(row["policy"], row["share"], row["seeds"]) for row in rows] == [
         ("rrh", 1.0, 1),
         ("srtf", 1.0, 1),
@@ -129,7 +122,7 @@ def test_where_nothing_is_earned_no_policy_has_a_share():
 
 
 def cells_of(name, **options):
-    figure = FIGURES[name]
+    figure = figures.FIGURES[name]
     return expand(sweep_config(figure.grid(figure.settings(**options))))
 
 
@@ -160,26 +153,17 @@ def test_options_change_what_is_run():
     others = {"policies": ("rrh", "oasis"), "policy_options": options, "preset": "paper"}
     found = cells_of("fig3", **sizes, **others)
     assert {c.seed for c in found} == {0, 1, 2}
-    assert {c.policy for c in found} == {"oasis", "rrh"}
-    assert {c.source.labels["worker_servers"] for c in found} == {9}
-    assert {c.source.labels["jobs"] for c in found} == {7}
-    assert {c.source.labels["preset"] for c in found} == {"paper"}
-    floors = [c.policy_options["min_utility_fraction"] for c in found if c.policy == "oasis"]
-    assert set(floors) == {0.3}
-    assert {c.policy_options["weight"] for c in found if c.policy == "rrh"} == {0.7}
+    labels = [
+        [c.source.labels[name] for name in ("worker_servers", "jobs", "preset")] for c in found
+    ]
+    assert all(one == [9, 7, "paper"] for one in labels)
+    chosen = {"oasis": "min_utility_fraction", "rrh": "weight"}
+    given = {(c.policy, c.policy_options[chosen[c.policy]]) for c in found}
+    assert given == {("oasis", 0.3), ("rrh", 0.7)}
 
 
 @pytest.mark.parametrize(
-    ("name", "option"),
-    [
-        ("fig5", {"servers": 3}),
-        ("fig5", {"policies": ("fifo",)}),
-        ("fig6", {"policies": ("fifo",)}),
-        ("fig8", {"preset": "paper"}),
-        ("fig9", {"servers": 3}),
-        *((name, {"jobs": (10,)}) for name in ("floor", "commitment")),
-        *((name, {"policies": ("fifo",)}) for name in ("floor", "commitment")),
-    ],
+    ("name", "option"), [(name, one) for name, rows in VALUES["unheard"].items() for one in rows]
 )
 def test_an_option_that_a_figure_cannot_honour_is_refused(name, option):
     with pytest.raises(
@@ -189,11 +173,11 @@ def test_an_option_that_a_figure_cannot_honour_is_refused(name, option):
 
 
 def test_families_of_the_studies():
-    settings = FIGURES["floor"].settings(scale=0.1)
-    assert len(studies.floor_grid(settings)["instances"]) == 5
-    assert studies.calibrated(settings, 100, 50, 300)["worker_servers"] == 5
-    assert studies.family({"instance.preset": "testbed"}) == "testbed, 12 jobs"
-    assert studies.variant({"policy.name": "rrh"}) == "rrh"
+    settings = figures.FIGURES["floor"].settings(scale=0.1)
+    assert len(figures.studies.floor_grid(settings)["instances"]) == 5
+    assert figures.studies.calibrated(settings, 100, 50, 300)["worker_servers"] == 5
+    assert figures.studies.family({"instance.preset": "testbed"}) == "testbed, 12 jobs"
+    assert figures.studies.variant({"policy.name": "rrh"}) == "rrh"
 
 
 # --- what is written ----------------------------------------------------------------------------
@@ -232,7 +216,7 @@ def test_failed_runs_are_left_out_and_said(tmp_path, monkeypatch):
         return SimpleNamespace(output=output, table=table)
 
     monkeypatch.setattr("experiments.figures.figure.run_sweep", run_sweep)
-    result = reproduce(FIGURES["fig3"], FigureSettings(seeds=2), tmp_path)
+    result = reproduce(figures.FIGURES["fig3"], FigureSettings(seeds=2), tmp_path)
     assert [(row["policy"], row["seeds"], row["utility"]) for row in result.rows] == [
         ("oasis", 1, 8.0),
         ("drf", 2, 3.0),
@@ -254,20 +238,20 @@ SIMULATED = sorted(
 @pytest.mark.parametrize("path", SIMULATED, ids=lambda p: f"{p.parent.name}-{p.stem}")
 def test_data_in_the_documentation_are_whole_and_drawn_readably(path):
     assert min(row["seeds"] for row in read_csv(path)) >= 5
-    rows = whole_rows(FIGURES[path.stem], path)
-    assert_readable(FIGURES[path.stem].draw(rows, "preset calibrated, 5 seeds"))
+    rows = whole_rows(figures.FIGURES[path.stem], path)
+    assert_readable(figures.FIGURES[path.stem].draw(rows, "preset calibrated, 5 seeds"))
 
 
-@pytest.mark.parametrize("name", EXPERIMENTS)
+@pytest.mark.parametrize("name", figures.EXPERIMENTS)
 def test_data_of_elastic_jobs_are_whole_and_drawn_readably(name):
-    figure = EXPERIMENTS[name]
+    figure = figures.EXPERIMENTS[name]
     rows = whole_rows(figure, PUBLISHED_PICTURES / f"{name}.csv")
     least = 1 if name == "deadlines" else 20  # as its page says
     assert max(row.get("seeds", 20) for row in rows) >= least
     assert_readable(figure.draw(rows, "20 seeds"))
 
 
-def whole_rows(figure: PublishedFigure | DirectFigure, path: Path) -> list[Row]:
+def whole_rows(figure: figures.PublishedFigure | figures.DirectFigure, path: Path) -> list[Row]:
     """Rows that have all that a table shows, with a picture beside them."""
     rows = read_csv(path)
     ranges = {key.removesuffix("_low") for key in rows[0] if key.endswith("_low")}
@@ -328,7 +312,7 @@ def near(one: Any, other: Any) -> bool:
 )
 def test_data_in_the_documentation_are_those_of_the_command(name, settings, tmp_path):
     """The rows that take little time, so that data of an older version are noticed."""
-    figure = FIGURES[Path(name).name]
+    figure = figures.FIGURES[Path(name).name]
     if name in ("floor", "commitment"):
         figure = replace(figure, grid=only_testbed(figure.grid))
     assert_kept(name, reproduce(figure, figure.settings(**settings), tmp_path).rows)
@@ -369,7 +353,7 @@ NIGHTLY = ("specon-5", "specon-table3")
 )
 def test_data_of_elastic_jobs_are_those_of_the_command(name, tmp_path):
     seeds, is_chosen = SOME.get(name, (100, lambda case: True))
-    figure = EXPERIMENTS[name]
+    figure = figures.EXPERIMENTS[name]
     runs = [figure.measure(case) for case in figure.cases(seeds) if is_chosen(case)]
     write_csv(tmp_path / "again.csv", figure.table(runs))
     assert_kept(name, read_csv(tmp_path / "again.csv"))
@@ -387,45 +371,20 @@ def verdict(name: str, rows: list[Row], policy: str, says: str) -> bool:
     return found.agrees
 
 
-def change(rows: list[Row], where: dict[str, object], column: str, value: float) -> list[Row]:
-    """The rows with another value in those that have all of `where`."""
-    chosen = [all(row[key] == wanted for key, wanted in where.items()) for row in rows]
-    assert any(chosen)
-    return [
-        row | {column: value} if is_chosen else row
-        for row, is_chosen in zip(rows, chosen, strict=True)
+@pytest.mark.parametrize(
+    ("name", "turn"), [(name, turn) for name, rows in VALUES["verdicts"].items() for turn in rows]
+)
+def test_another_number_is_another_verdict(name, turn):
+    rows, about = kept(name), {"policy": turn["policy"], "says": turn["says"]}
+    ((column, value),) = [item for item in turn.items() if item[0] not in (*about, "where")]
+    changed = [
+        row | {column: value} if turn["where"].items() <= row.items() else row for row in rows
     ]
+    assert changed != rows
+    assert verdict(name, changed, **about) != verdict(name, rows, **about)
 
 
-# figure, policy, beginning of the statement, and a change of the data that turns the verdict
-TURNS: list[tuple[str, str, str, dict[str, object], str, float]] = [
-    ("fig3", "oasis", "OASiS earns most", {"policy": "las", "jobs": 200}, "utility", 1e6),
-    ("fig3", "oasis", "OASiS earns more", {"policy": "oasis", "jobs": 100}, "utility", 5e3),
-    ("fig3", "oasis", "total utility", {"policy": "oasis", "jobs": 400}, "utility", 4e3),
-    ("fig3", "drf", "total utility", {"policy": "drf", "jobs": 300}, "utility", 4e3),
-    ("fig4", "oasis", "90 %", {"policy": "oasis", "kind": "time-critical"}, "p5", -90.0),
-    ("fig4", "oasis", "OASiS's completions", {"policy": "rrh"}, "p95", -80.0),
-    ("fig4", "oasis", "OASiS's median", {"policy": "oasis"}, "median", 0.0),
-    ("fig4", "fifo", "median", {"policy": "fifo"}, "median", 50.0),
-    ("fig5", "oasis", "ratios", {"policy": "oasis"}, "ratio", 1.2),
-    ("fig6", "oasis", "ten times", {"policy": "oasis", "scale": 10.0}, "relative", 0.7),
-    ("fig8", "oasis", "OASiS earns most", {"policy": "rrh"}, "utility", 1.0),
-    ("fig8", "oasis", "OASiS before", {"policy": "fifo"}, "utility", 1e6),
-    ("fig8", "fifo", "total utility", {"policy": "fifo"}, "utility", 91.0),
-    ("fig9", "oasis", "median", {"policy": "oasis"}, "median", 0.9),
-]
-
-
-@pytest.mark.parametrize(("name", "policy", "says", "where", "column", "value"), TURNS)
-def test_another_number_is_another_verdict(
-    name: str, policy: str, says: str, where: dict[str, object], column: str, value: float
-) -> None:
-    rows = kept(name)
-    changed = change(rows, where, column, value)
-    assert verdict(name, changed, policy, says) != verdict(name, rows, policy, says)
-
-
-def test_no_trend_is_neither_up_nor_down() -> None:
+def test_no_trend_is_neither_up_nor_down():
     rows = kept("fig5")
     says = "no trend"
     by_servers = {workers: k for k, workers in enumerate((2, 4, 5, 6))}
@@ -440,20 +399,14 @@ def test_no_trend_is_neither_up_nor_down() -> None:
 
 @pytest.mark.parametrize(
     ("name", "says", "agree"),
-    [
-        ("fig3", "OASiS earns most", ("oasis",)),
-        ("fig4", "90 %", ("oasis",)),
-        ("fig4", "OASiS's completions spread least", ("oasis",)),
-        ("fig8", "total utility", ("oasis", PRINTED, "fifo")),
-        ("fig8", "OASiS before Dorm before FIFO", ("oasis", PRINTED)),
-    ],
+    [(name, *row) for name, rows in VALUES["holds"].items() for row in rows.items()],
 )
-def test_what_holds_of_which_form(name: str, says: str, agree: tuple[str, ...]) -> None:
+def test_what_holds_of_which_form(name, says, agree):
     agreeing = [one for one in judge(name, kept(name)) if one.agrees and one.says.startswith(says)]
     assert {one.policy for one in agreeing} & {"oasis", PRINTED, "fifo"} == set(agree)
 
 
-def test_every_form_is_judged_in_every_figure_and_every_printed_rival() -> None:
+def test_every_form_is_judged_in_every_figure_and_every_printed_rival():
     found = verdicts_of(PUBLISHED_PICTURES)
     for name in JUDGES:
         assert {"oasis", PRINTED} <= {each.policy for each in found if each.figure == name}

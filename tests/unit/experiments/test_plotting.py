@@ -10,7 +10,6 @@ import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -21,45 +20,12 @@ from matplotlib.figure import Figure
 import baselines
 import oasis
 from experiments import competitive_ratio
+from experiments.evaluation import provenance
 from experiments.evaluation.comparison import Comparison, Finish, JobComparison, compare
 from experiments.evaluation.description import describe_instance
-from experiments.evaluation.provenance import (
-    instance_digest,
-    instance_of,
-    instance_reference,
-    named_instance,
-)
-from experiments.plotting.canvas import (
-    PALETTE,
-    colour,
-    drawing_style,
-    fill,
-    hatch,
-    marker,
-    new_figure,
-    read_style,
-)
-from experiments.plotting.canvas import (
-    line as line_style,
-)
+from experiments.plotting import canvas, files, schedule
 from experiments.plotting.comparison import measures_of, plot_comparison
-from experiments.plotting.files import (
-    FORMATS,
-    comparison_page,
-    kind_of,
-    picture_of,
-    ratio_page,
-    run_page,
-    save,
-    svg_text,
-)
 from experiments.plotting.ratio import MOST_JOBS, difference, plot_differences, plot_ratio
-from experiments.plotting.schedule import (
-    TOO_MANY,
-    plot_quote,
-    plot_schedule,
-    plot_utilities,
-)
 from experiments.plotting.servers import group_of, plot_load, plot_prices, plot_utilisation
 from oasis.solvers import Status
 
@@ -129,7 +95,7 @@ def test_utilisation_and_prices_are_those_of_the_ledger(instance, run, scheduler
 
 
 def test_bars_of_a_job_hold_its_worker_slots(instance, run):
-    ax = plot_schedule(instance, run.schedules)
+    ax = schedule.plot_schedule(instance, run.schedules)
     (bars,) = [c for c in ax.collections if isinstance(c, PolyCollection)]
     rows = [job.id for job in instance.jobs_by_arrival()]
     done = dict.fromkeys(run.schedules, 0.0)
@@ -142,18 +108,13 @@ def test_bars_of_a_job_hold_its_worker_slots(instance, run):
         last[name] = max(last[name], right)
     assert done == {name: s.worker_slots for name, s in run.schedules.items()}
     assert last == {name: s.completion + 0.5 for name, s in run.schedules.items()}
-
-
-def test_jobs_that_do_not_run_are_marked_at_their_arrival(instance, run):
-    ax = plot_schedule(instance, run.schedules)
-    rows = instance.jobs_by_arrival()
-    shown = line(ax, "arrival, rejected or unfinished")
-    out = [job for job in rows if job.id not in run.schedules]
-    assert shown == [(job.arrival, rows.index(job)) for job in out]
+    out = [job for job in instance.jobs_by_arrival() if job.id not in run.schedules]
+    marks = line(ax, "arrival, rejected or unfinished")
+    assert marks == [(job.arrival, rows.index(job.id)) for job in out]
 
 
 def test_dots_are_the_utilities_of_the_run(instance, run):
-    ax = plot_utilities(instance, run.schedules)
+    ax = schedule.plot_utilities(instance, run.schedules)
     arrival = {job.id: job.arrival for job in instance.jobs}
     expected = [
         (d.completion - arrival[d.job_id], pytest.approx(d.utility))
@@ -166,9 +127,11 @@ def test_dots_are_the_utilities_of_the_run(instance, run):
 def test_curves_are_the_utilities_of_the_jobs(instance):
     few = replace(instance, jobs=instance.jobs[:3])
     for job in few.jobs:
-        points = line(plot_utilities(few), job.id)
+        points = line(schedule.plot_utilities(few), job.id)
         assert points == [(d, float(job.utility(d))) for d in range(few.horizon - job.arrival)]
-    (curves,) = [c for c in plot_utilities(instance).collections if isinstance(c, LineCollection)]
+    (curves,) = [
+        c for c in schedule.plot_utilities(instance).collections if isinstance(c, LineCollection)
+    ]
     assert len(curves.get_segments()) == len(instance.jobs)
 
 
@@ -208,13 +171,13 @@ def test_axes_that_are_given_are_drawn_on_and_returned(instance, run, comparison
     draws = [
         partial(plot_utilisation, instance, run.schedules),
         partial(plot_prices, instance, run),
-        partial(plot_schedule, instance, run.schedules),
-        partial(plot_utilities, instance, run.schedules),
+        partial(schedule.plot_schedule, instance, run.schedules),
+        partial(schedule.plot_utilities, instance, run.schedules),
         partial(plot_comparison, comparison),
         partial(plot_ratio, {"a": ratio}),
     ]
     for draw in draws:
-        ax = new_figure(6, 4).add_subplot()
+        ax = canvas.new_figure(6, 4).add_subplot()
         assert draw(ax=ax) is ax
         assert ax.has_data()
         assert ax.get_xlabel()
@@ -224,18 +187,18 @@ def test_axes_that_are_given_are_drawn_on_and_returned(instance, run, comparison
 
 def test_drawing_leaves_no_trace_in_matplotlib(instance, run, tmp_path):
     before = dict(mpl.rcParams)
-    save(run_page(instance, run), tmp_path / "a.svg")
+    files.save(files.run_page(instance, run), tmp_path / "a.svg")
     assert dict(mpl.rcParams) == before
     unwanted = "{'matplotlib.pyplot', 'offline'}"  # the latter needs another extra
     code = f"import sys, experiments.plotting; sys.exit(len({unwanted} & sys.modules.keys()))"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
 
 
-@pytest.mark.parametrize("suffix", FORMATS)
+@pytest.mark.parametrize("suffix", files.FORMATS)
 def test_same_run_gives_the_same_bytes_without_a_date(instance, run, tmp_path, suffix):
     first, second = tmp_path / f"a{suffix}", tmp_path / f"b{suffix}"
     for path in (first, second):
-        save(run_page(instance, replace(run, bounds=None)), path)
+        files.save(files.run_page(instance, replace(run, bounds=None)), path)
     content = first.read_bytes()
     assert content == second.read_bytes()
     assert len(content) > 1000
@@ -291,12 +254,12 @@ PAGES = [*((case, "oasis") for case in CASES), ("shipped", "fifo"), ("large", "f
 def test_page_of_a_run_is_readable(instance, case, policy):
     drawn = CASES[case](instance)
     maker = oasis.OASiS.from_instance(drawn) if policy == "oasis" else baselines.make(policy)
-    assert_readable(run_page(drawn, oasis.simulate(drawn, maker)))
+    assert_readable(files.run_page(drawn, oasis.simulate(drawn, maker)))
 
 
 def test_pages_of_comparison_and_ratio_are_readable(comparison, ratio):
-    assert_readable(comparison_page(comparison))
-    assert_readable(ratio_page({"a name that is much too long for this": ratio, "b": ratio}))
+    assert_readable(files.comparison_page(comparison))
+    assert_readable(files.ratio_page({"a name that is much too long for this": ratio, "b": ratio}))
 
 
 def test_what_cannot_be_drawn_is_refused_with_what_can(instance, run, comparison):
@@ -313,7 +276,10 @@ def test_what_cannot_be_drawn_is_refused_with_what_can(instance, run, comparison
             partial(plot_comparison, comparison, measure="joy"),
             "measure: expected one of utility",
         ),
-        (partial(save, Figure(), "a.gif"), r"a.gif: expected a picture ending in .png, .svg, .pdf"),
+        (
+            partial(files.save, Figure(), "a.gif"),
+            r"a.gif: expected a picture ending in .png, .svg, .pdf",
+        ),
         (partial(plot_prices, instance, fifo), "policy fifo has no prices"),
         (partial(plot_utilisation, alone, {}, group="ps"), "group: expected one with servers, got"),
     ):
@@ -328,7 +294,7 @@ def test_a_clip_path_is_named_after_its_turn_not_its_place():
         figure = Figure((2.0, 2.0))
         for left in (0.1 + shift, 0.6 + shift):
             figure.add_axes((left, 0.1, 0.3, 0.8)).plot([0, 1], [0, 1])
-        texts.append(svg_text(figure))
+        texts.append(files.svg_text(figure))
     assert texts[0] == texts[1]
     assert sorted(set(re.findall(r"url\(#(\w+)\)", texts[0]))) == ["clip1", "clip2"]
     assert re.findall(r'clipPath id="(\w+)"', texts[0]) == ["clip1", "clip2"]
@@ -346,24 +312,22 @@ def many():
     return instance, oasis.simulate(instance, baselines.make("fifo"))
 
 
-def test_a_schedule_of_many_jobs_has_all_their_bars_in_one_image(
-    many: tuple[oasis.Instance, oasis.Run],
-) -> None:
+def test_a_schedule_of_many_jobs_has_all_their_bars_in_one_image(many):
     instance, run = many
-    ax = plot_schedule(instance, run.schedules)
+    ax = schedule.plot_schedule(instance, run.schedules)
     (bars,) = [found for found in ax.collections if isinstance(found, PolyCollection)]
     widths = [np.ptp(path.vertices[:, 0]) for path in bars.get_paths()]
     total = sum(plan.worker_slots for plan in run.schedules.values())
     assert np.dot(widths, bars.get_array()) == pytest.approx(total)
-    assert svg_text(ax.figure).count("<path") < len(instance.jobs)
-    few = replace(instance, jobs=instance.jobs[:TOO_MANY])
-    assert plot_schedule(few, {}).get_rasterization_zorder() is None
+    assert files.svg_text(ax.figure).count("<path") < len(instance.jobs)
+    few = replace(instance, jobs=instance.jobs[: schedule.TOO_MANY])
+    assert schedule.plot_schedule(few, {}).get_rasterization_zorder() is None
 
 
-def test_a_job_of_several_forms_is_named_with_the_one_that_runs() -> None:
+def test_a_job_of_several_forms_is_named_with_the_one_that_runs():
     instance = oasis.generate("kinds", jobs=3, seed=1)
     run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
-    labels = plot_schedule(instance, run.schedules).get_yticklabels()
+    labels = schedule.plot_schedule(instance, run.schedules).get_yticklabels()
     names = {label.get_text() for label in labels}
     assert run.schedules
     for job in instance.jobs:
@@ -372,24 +336,20 @@ def test_a_job_of_several_forms_is_named_with_the_one_that_runs() -> None:
         assert f"{job.id}{kind}" in names
 
 
-def test_of_many_curves_and_dots_some_are_shown_and_the_legend_says_how_many(
-    many: tuple[oasis.Instance, oasis.Run],
-) -> None:
+def test_of_many_curves_and_dots_some_are_shown_and_the_legend_says_how_many(many):
     instance, run = many
-    ax = plot_utilities(instance, run.schedules)
+    ax = schedule.plot_utilities(instance, run.schedules)
     (curves,) = ax.collections
     assert len(curves.get_segments()) == 100
     assert curves.get_label() == "utility of a job: 100 of 600 jobs shown"
     (dots,) = ax.lines
     assert len(dots.get_xdata()) == len(run.schedules)
-    ax = plot_utilities(instance, {job.id: SHORT for job in instance.jobs})
+    ax = schedule.plot_utilities(instance, {job.id: SHORT for job in instance.jobs})
     assert len(ax.lines[0].get_xdata()) == 200
     assert ax.lines[0].get_label() == "completed: 200 of 600 jobs shown"
 
 
-def test_demand_over_a_long_horizon_is_a_step_a_slot(
-    many: tuple[oasis.Instance, oasis.Run],
-) -> None:
+def test_demand_over_a_long_horizon_is_a_step_a_slot(many):
     description = describe_instance(many[0])
     ax = plot_load(description)
     first = next(load for load in description.loads if load.capacity > 0)
@@ -398,7 +358,7 @@ def test_demand_over_a_long_horizon_is_a_step_a_slot(
     assert (steps.edges[0], steps.edges[-1]) == (-0.5, 499.5)
 
 
-def test_bars_over_seeds_have_their_intervals() -> None:
+def test_bars_over_seeds_have_their_intervals():
     figures = {"total_utility": {"mean": 2.0, "low": 0.0, "high": 4.5}}
     rows = {
         "fifo": {"total_utility": 2.0, "over_seeds": {"seeds": [0, 1, 2], "figures": figures}},
@@ -411,7 +371,7 @@ def test_bars_over_seeds_have_their_intervals() -> None:
     assert [span for span in spans if not np.isnan(span).any()] == [[0.0, 4.5]]
 
 
-def test_jobs_are_counted_in_whole_ticks() -> None:
+def test_jobs_are_counted_in_whole_ticks():
     row = {"admitted": 2, "finished": 1}
     ax = plot_comparison(Comparison("compare", {"a": row}, {}), measure="jobs")
     assert all(tick == int(tick) for tick in ax.get_xticks())
@@ -420,7 +380,7 @@ def test_jobs_are_counted_in_whole_ticks() -> None:
 @pytest.mark.parametrize(
     ("seconds", "unit"), [(30.0, "seconds"), (600.0, "minutes"), (4e4, "hours")]
 )
-def test_times_of_a_trace_have_a_unit_that_reads_well(seconds: float, unit: str) -> None:
+def test_times_of_a_trace_have_a_unit_that_reads_well(seconds, unit):
     names = ("mean_completion", "median_completion", "p95_completion", "mean_waiting")
     row = dict.fromkeys(names, seconds) | {"gpu_utilisation": 0.5}
     found = Comparison("replay", {"fifo": row}, {})
@@ -431,7 +391,7 @@ def test_times_of_a_trace_have_a_unit_that_reads_well(seconds: float, unit: str)
         plot_comparison(found, measure="jobs")
 
 
-def test_jobs_that_make_the_difference_add_up() -> None:
+def test_jobs_that_make_the_difference_add_up():
     def row(k: int) -> JobComparison:
         online = Finish(3, 1.0 + k) if k % 3 else None
         offline = Finish(2, 2.5 * k) if k % 4 else None
@@ -450,52 +410,52 @@ def test_jobs_that_make_the_difference_add_up() -> None:
     assert [text.get_text() for text in same.texts] == ["none: every job earns the same"]
 
 
-def test_a_quote_shows_the_counts_of_its_slots_or_the_factor_that_it_lacks() -> None:
+def test_a_quote_shows_the_counts_of_its_slots_or_the_factor_that_it_lacks():
     instance = oasis.generate("testbed", jobs=4, seed=23)
     run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
     (rejected,) = [d for d in run.decisions if d.rejection is not None]
-    ax = plot_quote(rejected)
+    ax = schedule.plot_quote(rejected)
     assert [bar.get_width() for bar in ax.patches] == [1.0, rejected.rejection.utility_factor]
     taken = next(d for d in run.decisions if d.schedule is not None)
-    ax = plot_quote(taken)
+    ax = schedule.plot_quote(taken)
     assert sum(bar.get_height() for bar in ax.containers[0]) == taken.schedule.worker_slots
     hopeless = oasis.Decision.rejected("a", lambda: ("no room", None))
-    assert "no schedule at any price" in plot_quote(hopeless).get_title()
+    assert "no schedule at any price" in schedule.plot_quote(hopeless).get_title()
 
 
-def test_a_style_reaches_colours_and_leaves_no_trace(tmp_path: Any) -> None:
+def test_a_style_reaches_colours_and_leaves_no_trace(tmp_path):
     before = dict(mpl.rcParams)
     path = tmp_path / "mine.mplstyle"
     path.write_text("axes.prop_cycle: cycler(color=['ff0000', '00ff00'])\ntext.color: 0000ff\n")
-    assert colour(0) == PALETTE[0]
-    with drawing_style(path):
-        assert (colour(0), colour(3)) == ("#ff0000", "#00ff00")
+    assert canvas.colour(0) == canvas.PALETTE[0]
+    with canvas.drawing_style(path):
+        assert (canvas.colour(0), canvas.colour(3)) == ("#ff0000", "#00ff00")
         row = {"total_utility": 2.0}
         ax = plot_comparison(Comparison("compare", {"a": row}, {}), measure="utility")
         assert ax.patches[0].get_facecolor()[:3] == (1.0, 0.0, 0.0)
         assert ax.patches[0].get_edgecolor()[:3] == (0.0, 0.0, 1.0)
-    with drawing_style(None):
-        assert colour(0) == PALETTE[0]
+    with canvas.drawing_style(None):
+        assert canvas.colour(0) == canvas.PALETTE[0]
     assert dict(mpl.rcParams) == before
-    assert read_style("grayscale")["image.cmap"] == "gray"
+    assert canvas.read_style("grayscale")["image.cmap"] == "gray"
 
 
-def test_more_than_eight_of_a_kind_differ_in_something() -> None:
-    assert len({(colour(k), line_style(k), marker(k)) for k in range(64)}) == 64
-    assert len({(fill(k), hatch(k)) for k in range(64)}) == 64
+def test_more_than_eight_of_a_kind_differ_in_something():
+    assert len({(canvas.colour(k), canvas.line(k), canvas.marker(k)) for k in range(64)}) == 64
+    assert len({(canvas.fill(k), canvas.hatch(k)) for k in range(64)}) == 64
 
 
-def test_a_picture_for_print_has_the_width_of_a_column_and_no_caption(tmp_path: Path) -> None:
+def test_a_picture_for_print_has_the_width_of_a_column_and_no_caption(tmp_path):
     rows = {f"a long name {k}": {"total_utility": 2.0} for k in range(9)}
 
     def drawn(style: str | None) -> Figure:
-        with drawing_style(style):
-            figure = new_figure(7.0, 4.0)
+        with canvas.drawing_style(style):
+            figure = canvas.new_figure(7.0, 4.0)
             ax = figure.add_subplot()
             ax.set_title("what the caption says")
             figure.supxlabel("5 seeds")
             ax.bar(list(rows), [1.0] * len(rows))
-            save(figure, tmp_path / f"{style}.png")
+            files.save(figure, tmp_path / f"{style}.png")
         return figure
 
     plain, printed = drawn(None), drawn("paper")
@@ -510,13 +470,13 @@ def test_a_picture_for_print_has_the_width_of_a_column_and_no_caption(tmp_path: 
     assert struct.unpack(">I", (tmp_path / "paper.png").read_bytes()[16:20]) == (1050,)
 
 
-def test_colours_are_told_apart_without_red_or_green_and_neighbours_in_grey() -> None:
+def test_colours_are_told_apart_without_red_or_green_and_neighbours_in_grey():
     """Machado et al. (2009): what people without red or green cones see of each colour."""
     blind = {
         "red": [[0.152, 1.053, -0.205], [0.115, 0.786, 0.099], [-0.004, -0.048, 1.052]],
         "green": [[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]],
     }
-    rgb = np.array([mpl.colors.to_rgb(name) for name in PALETTE])
+    rgb = np.array([mpl.colors.to_rgb(name) for name in canvas.PALETTE])
     for matrix in blind.values():
         seen = np.clip(rgb @ np.array(matrix).T, 0, 1)
         apart = np.linalg.norm(seen[:, None] - seen[None, :], axis=2)[np.triu_indices(8, 1)]
@@ -525,25 +485,22 @@ def test_colours_are_told_apart_without_red_or_green_and_neighbours_in_grey() ->
     assert np.abs(np.diff(grey)).min() > 0.07
 
 
-def test_documents_are_drawn_by_their_kind(tmp_path: Any) -> None:
-    instance = oasis.generate("testbed", jobs=4, seed=1)
-    path = tmp_path / "i.json"
+def test_documents_are_drawn_by_their_kind_on_their_instance(tmp_path):
+    instance, path = oasis.generate("testbed", jobs=4, seed=1), tmp_path / "i.json"
     oasis.write(instance, path)
     run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
-    data = run.to_dict() | {"instance": instance_reference(instance, str(path))}
-    assert (kind_of(data), kind_of({"schedules": []})) == ("run", "schedules")
-    assert named_instance(data) == (path, instance_digest(instance))
+    data = run.to_dict() | {"instance": provenance.instance_reference(instance, str(path))}
+    assert (files.kind_of(data), files.kind_of({"schedules": []})) == ("run", "schedules")
+    assert provenance.named_instance(data) == (path, provenance.instance_digest(instance))
     other = oasis.generate("testbed", jobs=3, seed=2)
-    given = {instance_digest(one): one for one in (other, instance)}
+    given = {provenance.instance_digest(one): one for one in (other, instance)}
     for known in ({}, given):
-        found = instance_of(data, known)
-        assert found is not None
-        assert len(found.jobs) == 4
+        assert len(provenance.instance_of(data, known).jobs) == 4
     oasis.write(other, path)
     with pytest.raises(oasis.OasisError, match="another instance"):
-        instance_of(data, {})
+        provenance.instance_of(data, {})
     path.unlink()
-    assert instance_of(data, {}) is None
+    assert provenance.instance_of(data, {}) is None
     with pytest.raises(oasis.OasisError, match="instance: expected the instance"):
-        picture_of(data, "a", None)
-    assert len(picture_of(data, "a", instance).axes) >= 6
+        files.picture_of(data, "a", None)
+    assert len(files.picture_of(data, "a", instance).axes) >= 6

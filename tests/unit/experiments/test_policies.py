@@ -9,7 +9,6 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -29,15 +28,13 @@ from experiments.evaluation.policies import (
 )
 from experiments.sweep.cells import sweep_config
 from oasis.simulator import PlainJob, rigid_workload
-from oasis.simulator.workload import Held
-from tests.unit.experiments.conftest import Call
-from tests.unit.experiments.test_refused import REFUSED
+from tests.unit.experiments.test_values import REFUSED
 from tests.unit.experiments.unusual import UNUSUAL
 
 INSTANCE = oasis.generate("testbed", jobs=3, seed=1)
 
 
-def test_every_policy_has_options_that_differ_from_its_defaults_in_the_tests() -> None:
+def test_every_policy_has_options_that_differ_from_its_defaults_in_the_tests():
     assert set(UNUSUAL) == set(POLICIES)
     for name, options in UNUSUAL.items():
         # Prices of one's own exclude the other options of prices (as one of the tests below has).
@@ -52,13 +49,13 @@ def test_every_policy_has_options_that_differ_from_its_defaults_in_the_tests() -
     ("options", "function"),
     [(OasisOptions, oasis.OASiS.from_instance), (GenerateOptions, oasis.generate)],
 )
-def test_options_are_those_of_the_library(options: type, function: Any) -> None:
+def test_options_are_those_of_the_library(options, function):
     own = {name: option.default for name, option in options_of(options).items()}
     parameters = inspect.signature(function).parameters.values()
     assert own == {p.name: p.default for p in parameters if p.name != "instance"}
 
 
-def test_policies_that_draw_are_those_with_a_seed() -> None:
+def test_policies_that_draw_are_those_with_a_seed():
     found = having("seed")
     assert found[:5] == ["recourse", "fifo", "rrh", "srtf", "las"]
     without = {OASIS, "drf", "dorm", "locality-aware", "dragon", "kod2", "priority-queue", "specon"}
@@ -83,7 +80,7 @@ NUMBER = 3
 
 
 @pytest.fixture
-def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def module(tmp_path, monkeypatch):
     """A module in the working directory, which Python does not look at by itself."""
     name = "policies_of_a_user"
     (tmp_path / f"{name}.py").write_text(SOURCE, encoding="utf-8")
@@ -94,9 +91,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     sys.modules.pop(name, None)
 
 
-def test_a_policy_of_another_module_has_an_entry_like_the_others(
-    module: str, tmp_path: Path
-) -> None:
+def test_a_policy_of_another_module_has_an_entry_like_the_others(module, tmp_path):
     """The working directory is looked at last, and forgotten."""
     before, name = list(sys.path), f"{module}:Mine"
     assert (is_import_name(name), is_import_name("fifo")) == (True, False)
@@ -117,7 +112,7 @@ def test_a_policy_of_another_module_has_an_entry_like_the_others(
     ]
 
 
-def test_a_package_of_others_adds_a_policy_by_an_entry_point(tmp_path: Path) -> None:
+def test_a_package_of_others_adds_a_policy_by_an_entry_point(tmp_path):
     (tmp_path / "theirs.py").write_text(SOURCE, encoding="utf-8")
     about = tmp_path / "theirs-1.0.dist-info"
     about.mkdir()
@@ -149,7 +144,7 @@ def test_a_package_of_others_adds_a_policy_by_an_entry_point(tmp_path: Path) -> 
     assert "did you mean 'Least-Work'?" in unknown.stderr
 
 
-def test_a_run_at_own_prices_is_recorded_and_made_again(call: Call, example: Path) -> None:
+def test_a_run_at_own_prices_is_recorded_and_made_again(call, example):
     prices = REFUSED["files"]["prices.py"]
     Path("prices.py").write_text(prices)
     assert call("run i.json --prices prices.py:Flat -o r.json")[0] == 0
@@ -164,7 +159,7 @@ def test_a_run_at_own_prices_is_recorded_and_made_again(call: Call, example: Pat
     assert "prices.py (module prices) has changed" in err
 
 
-def test_payments_are_the_costs_of_admission(call: Call, example: Path) -> None:
+def test_payments_are_the_costs_of_admission(call, example):
     printed = call("run i.json --payments")[1].splitlines()
     instance = oasis.read(example)
     result = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
@@ -183,7 +178,7 @@ def live(**options: object) -> oasis.LiveScheduler:
     return oasis.LiveScheduler(policy, BUSY.cluster)
 
 
-def test_a_quote_is_what_would_happen() -> None:
+def test_a_quote_is_what_would_happen():
     quote = quote_recourse(BUSY, LATE, {})
     scheduler = live()
     for job in BUSY.jobs_by_arrival():
@@ -197,7 +192,7 @@ def test_a_quote_is_what_would_happen() -> None:
         quote_recourse(BUSY, BUSY.jobs_by_arrival()[0], {})
 
 
-def test_options_reach_the_live_scheduler() -> None:
+def test_options_reach_the_live_scheduler():
     scheduler = live(commitment="arrival", rounds=3)
     scheduler.advance(4)
     decision = scheduler.submit(LATE)
@@ -208,7 +203,7 @@ def test_options_reach_the_live_scheduler() -> None:
 
 
 @pytest.mark.parametrize("held", [(), ((-9.0, 15.0, 1), (3.0, 40.0, 1))])
-def test_every_policy_but_those_that_need_an_instance_replays_with_its_options(held: Held) -> None:
+def test_every_policy_but_those_that_need_an_instance_replays_with_its_options(held):
     options = {name: {} for name in PLAIN} | {"las": {"line": "fit"}}
     settled: list[None] = []
     jobs = [PlainJob(f"j{k}", k, 30.0 - k, 1 + k % 2) for k in range(6)]

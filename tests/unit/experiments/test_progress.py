@@ -19,7 +19,6 @@ import pytest
 from rich.console import Console
 
 from experiments.cli import progress
-from experiments.cli import progress as shown
 from experiments.cli.commands.sweep import counted, saying_what_is_kept, sweep_progress
 from experiments.cli.exit_codes import InterruptedWorkError
 from experiments.cli.progress import counter, describe, solver_progress
@@ -29,7 +28,6 @@ from experiments.sweep.store import ResultStore
 from oasis.model.errors import OasisError
 from oasis.solvers import SolveProgress
 from tests.sweeping import small
-from tests.unit.experiments.conftest import Call
 
 ROOT = Path(__file__).parents[3]
 
@@ -39,29 +37,23 @@ def news(incumbent: float | None, bound: float, phase: str = "compact MILP") -> 
     return SolveProgress(0.0, incumbent, bound, gap, phase)
 
 
-def nothing() -> None:
-    """No Ctrl-C."""
-
-
-def test_line_has_phase_incumbent_bound_and_gap() -> None:
+def test_line_has_phase_incumbent_bound_and_gap():
     line = describe(news(400.0, 410.0))
     assert line == "compact MILP: incumbent 400, bound 410, gap 2.5%"
     assert "incumbent -, bound -, gap -" in describe(news(None, math.inf))
 
 
 @pytest.fixture
-def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+def hasty(monkeypatch):
     """A second takes a fiftieth of one."""
     for name in ("PATIENCE_SECONDS", "LOG_SECONDS"):
         monkeypatch.setattr(progress, name, getattr(progress, name) / 50)
 
 
 @pytest.mark.usefixtures("hasty")
-def test_elsewhere_a_line_comes_only_when_something_has_changed(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_elsewhere_a_line_comes_only_when_something_has_changed(capsys):
     pause = threading.Event()
-    with solver_progress(nothing) as show:
+    with solver_progress(lambda: None) as show:
         for state in (news(1.0, 9.0), news(1.0, 9.0), news(2.0, 9.0), news(2.0, 9.0, "heuristics")):
             show(state)
             pause.wait(0.15)
@@ -71,14 +63,12 @@ def test_elsewhere_a_line_comes_only_when_something_has_changed(
     assert "heuristics" in written[2]
 
 
-def test_quick_work_says_nothing(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_quick_work_says_nothing(capsys, monkeypatch):
     terminal = io.StringIO()
     screen = Console(file=terminal, force_terminal=True)
     for console in (Console(stderr=True), screen):
         monkeypatch.setattr(progress, "stderr", partial(lambda shown: shown, console))
-        with solver_progress(nothing) as show, counter("cells", total=3) as advance:
+        with solver_progress(lambda: None) as show, counter("cells", total=3) as advance:
             show(news(1.0, 2.0))
             advance()
     assert capsys.readouterr() == ("", "")
@@ -86,24 +76,14 @@ def test_quick_work_says_nothing(
     assert "incumbent" not in terminal.getvalue()
 
 
-def test_what_check_raises_ends_the_solve() -> None:
-    def stop() -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt), solver_progress(stop) as show:
-        show(news(1.0, 2.0))
-
-
 @pytest.mark.usefixtures("hasty")
-def test_reader_of_standard_error_that_has_gone_is_no_error(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_reader_of_standard_error_that_has_gone_is_no_error(monkeypatch):
     class Gone(io.StringIO):
         def write(self, text: str) -> int:
             raise BrokenPipeError
 
     monkeypatch.setattr(sys, "stderr", Gone())
-    with solver_progress(nothing) as show:
+    with solver_progress(lambda: None) as show:
         for bound in (3.0, 2.0):
             show(news(1.0, bound))
             threading.Event().wait(0.1)
@@ -152,7 +132,7 @@ print("the result")
 """
 
 
-def test_on_a_terminal_one_line_lives_and_is_gone_at_the_end() -> None:
+def test_on_a_terminal_one_line_lives_and_is_gone_at_the_end():
     code, out, text = on_a_terminal(LIVING)
     assert (code, out) == (0, "the result\n")
     assert "compact MILP: incumbent 400, bound 410, gap 2.5%" in text
@@ -172,7 +152,7 @@ print("the result")
 """
 
 
-def test_on_a_terminal_what_ctrl_c_says_has_a_line_of_its_own() -> None:
+def test_on_a_terminal_what_ctrl_c_says_has_a_line_of_its_own():
     code, out, text = on_a_terminal(STOPPED.format(times=1))
     assert (code, out) == (0, "the result\n")
     before, notice, _ = text.partition("oasis: stopping with what is known so far")
@@ -215,7 +195,7 @@ with logging_to_stderr(), progress.solver_progress(lambda: None) as show:
 """
 
 
-def test_on_a_terminal_what_is_logged_stays_above_the_live_line() -> None:
+def test_on_a_terminal_what_is_logged_stays_above_the_live_line():
     code, _, text = on_a_terminal(VERBOSE)
     assert code == 0
     assert text.count("compact MILP: incumbent") > 5
@@ -226,11 +206,9 @@ def test_on_a_terminal_what_is_logged_stays_above_the_live_line() -> None:
     ]
 
 
-def test_off_a_terminal_lines_come_late_and_seldom(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_off_a_terminal_lines_come_late_and_seldom(monkeypatch, capsys):
     now = 0.0
-    monkeypatch.setattr(shown, "monotonic", lambda: now)
+    monkeypatch.setattr(progress, "monotonic", lambda: now)
     with sweep_progress() as show:
         for done in range(41):  # a cell a second
             show(SweepProgress(total=40, done=done))
@@ -241,7 +219,7 @@ def test_off_a_terminal_lines_come_late_and_seldom(
     ]
 
 
-def test_an_address_that_is_none_is_told_in_a_notebook_too() -> None:
+def test_an_address_that_is_none_is_told_in_a_notebook_too():
     def connect() -> None:
         expected = r"^scheduler: expected a Dask scheduler at foo://x:1: unknown address scheme"
         with pytest.raises(OasisError, match=expected):
@@ -254,9 +232,7 @@ def test_an_address_that_is_none_is_told_in_a_notebook_too() -> None:
     asyncio.run(cell())
 
 
-def test_an_interrupted_sweep_counts_the_record_that_it_had_just_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_sweep_counts_the_record_that_it_had_just_written(tmp_path, monkeypatch):
     """Ctrl-C may come when a record is written and nobody has been told of it yet."""
 
     save = ResultStore.save
@@ -285,7 +261,7 @@ print(logging.getLogger("distributed.client").isEnabledFor(logging.CRITICAL))
 """
 
 
-def test_importing_dask_does_not_make_it_talk_again() -> None:
+def test_importing_dask_does_not_make_it_talk_again():
     """What its client logs of a scheduler that dies would stand beside the one line."""
     command = [sys.executable, "-c", SILENCED]
     found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
@@ -305,7 +281,7 @@ if __name__ == "__main__":
 """
 
 
-def test_ctrl_c_never_reaches_processes_that_start(tmp_path: Path) -> None:
+def test_ctrl_c_never_reaches_processes_that_start(tmp_path):
     """They would print a traceback of their imports beside the one line of the command."""
     script = tmp_path / "started.py"
     script.write_text(STARTED)
@@ -314,9 +290,7 @@ def test_ctrl_c_never_reaches_processes_that_start(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("line", ["sweep grid.toml", "figure fig3"])
-def test_ctrl_c_while_a_sweep_starts_says_once_what_is_kept(
-    line: str, call: Call, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ctrl_c_while_a_sweep_starts_says_once_what_is_kept(line, call, monkeypatch):
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
@@ -326,7 +300,7 @@ def test_ctrl_c_while_a_sweep_starts_says_once_what_is_kept(
     assert call(line) == (130, "", f"oasis: interrupted; {kept}\n")
 
 
-def test_an_interruption_counts_shared_solves_as_the_bar_does() -> None:
+def test_an_interruption_counts_shared_solves_as_the_bar_does():
     reached = SweepProgress(total=12, done=1, failed=1, shared_total=4, shared_done=3)
     assert counted(reached) == "3 of 4 shared solves, 1 of 12 cells, 1 failed"
     said = "interrupted; 3 of 4 shared solves, 1 of 12 cells are recorded, the same command"

@@ -25,26 +25,9 @@ from experiments.cli.options import note_unused
 from experiments.evaluation import tables
 from experiments.evaluation.comparison import Comparison, compare, replay_each
 from experiments.figures import FIGURES
-from experiments.plotting import plot_comparison, run_page
+from experiments.plotting import comparison, plot_comparison, run_page
 from experiments.plotting.canvas import as_written, new_figure, shorten
-from experiments.plotting.comparison import (
-    MOST_POINTS,
-    is_table,
-    means_page,
-    plot_means,
-    read_sweep,
-)
-from experiments.report.sections import (
-    MOST_ROWS,
-    ReportTable,
-    Section,
-    commands_of,
-    grid_of,
-    report_page,
-    section_of,
-    sweep_section,
-    toml_of,
-)
+from experiments.report import sections as pages
 from experiments.sweep import expand, run_sweep, summarise, sweep_config
 from experiments.sweep.summary import columns_of, label, notes_of, rows_of
 from oasis.model.errors import InputError
@@ -53,30 +36,22 @@ from oasis.simulator import Workload, elastic_from_dict
 from tests.builders import elastic_data, elastic_file
 from tests.builders import exit_code as oasis_command
 from tests.recorded.outputs import repeatable
-from tests.unit.experiments.conftest import Call
+from tests.unit.experiments.test_values import VALUES
 
 NASTY = '<script>alert("1 & 2")</script>-->'
 
 
 @pytest.fixture(scope="module")
-def instance() -> oasis.Instance:
+def instance():
     drawn = oasis.generate("testbed", jobs=4, worker_servers=3, ps_servers=2, horizon=8, seed=1)
     return odd(drawn, [f"{NASTY}{k}" for k in range(4)])
 
 
 TRACE = "id,submitted,duration,gpus\na,0,60,1\nb,5,30,2\n"
-LINES = """
-run instance.json
-solve instance.json --gap 5% --solver-seed 7 --set milp.presolve=false
-ratio instance.json --method milp
-compare instance.json --policies oasis,fifo,drf --seeds 3
-replay jobs.csv --servers 2 --max-jobs 9 --policies fifo,srtf --line fit
-quote instance.json job.json
-"""
 
 
 @pytest.fixture(scope="module")
-def documents(instance: oasis.Instance, tmp_path_factory: Any) -> dict[str, Any]:
+def documents(instance, tmp_path_factory):
     """One document of each kind, as the commands write them."""
     folder = tmp_path_factory.mktemp("results")
     file = folder / "instance.json"
@@ -85,7 +60,7 @@ def documents(instance: oasis.Instance, tmp_path_factory: Any) -> dict[str, Any]
     job = json.loads(file.read_text())["jobs"][0] | {"id": "late"}
     (folder / "job.json").write_text(json.dumps(job))
     made = {}
-    for line in LINES.strip().splitlines():
+    for line in VALUES["reported"]["lines"]:
         command, *words = line.split()
         path = folder / f"{command}.json"
         words = [folder / word if "." in word and "=" not in word else word for word in words]
@@ -96,22 +71,20 @@ def documents(instance: oasis.Instance, tmp_path_factory: Any) -> dict[str, Any]
 
 def page_of(documents: dict[str, Any], instance: oasis.Instance | None) -> str:
     sections = [
-        section_of(f"{name}.json", data, instance)
+        pages.section_of(f"{name}.json", data, instance)
         for name, data in documents.items()
         if instance is not None or name != "schedules"
     ]
-    return report_page(sections)
+    return pages.report_page(sections)
 
 
 @pytest.fixture(scope="module")
-def page(documents: dict[str, Any], instance: oasis.Instance) -> str:
+def page(documents, instance):
     return page_of(documents, instance)
 
 
 @pytest.mark.parametrize("is_there", [True, False], ids=["with", "without"])
-def test_a_page_of_every_kind_is_well_formed_and_loads_nothing(
-    documents: dict[str, Any], page: str, is_there: bool
-) -> None:
+def test_a_page_of_every_kind_is_well_formed_and_loads_nothing(documents, page, is_there):
     if not is_there:
         for data in (found := json.loads(json.dumps(documents))).values():
             data.get("instance", {})["file"] = "nowhere.json"
@@ -143,25 +116,21 @@ def test_a_page_of_every_kind_is_well_formed_and_loads_nothing(
     assert all("nowhere.json, is not there" in note for note in notes if note not in marks)
 
 
-def test_text_of_results_is_escaped(page: str) -> None:
+def test_text_of_results_is_escaped(page):
     assert "<script" not in page
     assert "&lt;script&gt;alert(&#34;1 &amp; 2&#34;)&lt;/script&gt;--&gt;0" in page
-    section = Section(NASTY, NASTY, [(NASTY, NASTY)], [], (), [], (NASTY,), "", (NASTY,))
-    assert "<script" not in report_page([section], NASTY)
+    section = pages.Section(NASTY, NASTY, [(NASTY, NASTY)], [], (), [], (NASTY,), "", (NASTY,))
+    assert "<script" not in pages.report_page([section], NASTY)
 
 
-def test_the_same_results_give_the_same_bytes(
-    documents: dict[str, Any], instance: oasis.Instance
-) -> None:
+def test_the_same_results_give_the_same_bytes(documents, instance):
     part = {kind: documents[kind] for kind in ("run", "compare")}
     assert page_of(part, instance) == page_of(part, instance)
 
 
-def test_numbers_of_the_page_are_those_of_the_result(
-    documents: dict[str, Any], instance: oasis.Instance
-) -> None:
+def test_numbers_of_the_page_are_those_of_the_result(documents, instance):
     data = documents["ratio"]
-    section = section_of("r.json", data, instance)
+    section = pages.section_of("r.json", data, instance)
     said, proofs = dict(section.facts), dict(section.proofs)
     assert said["competitive ratio"] == f"{data['ratio']:.6g} (proven)"
     assert proofs["2 alpha"].startswith(f"{data['bound_2alpha']:.6g},")
@@ -172,11 +141,9 @@ def test_numbers_of_the_page_are_those_of_the_result(
 
 
 @pytest.mark.parametrize("kind", ["run", "solve", "ratio", "compare", "replay", "quote"])
-def test_the_commands_on_the_page_make_the_result_again(
-    documents: dict[str, Any], call: Call, kind: str
-) -> None:
+def test_the_commands_on_the_page_make_the_result_again(documents, call, kind):
     Path("source.json").write_text(json.dumps(documents[kind]))
-    for line in commands_of("source.json", documents[kind]):
+    for line in pages.commands_of("source.json", documents[kind]):
         assert call(f"{line.removeprefix('oasis ')} -o again.json")[0] == 0
         found = json.loads(Path("again.json").read_text())
         # at what moment of a solve something was found
@@ -184,16 +151,14 @@ def test_the_commands_on_the_page_make_the_result_again(
         assert repeatable(found | others) == repeatable(documents[kind] | others)
 
 
-def test_parameters_of_a_method_that_auto_did_not_take_are_named(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_parameters_of_a_method_that_auto_did_not_take_are_named(capsys):
     note_unused({"milp": {"presolve": False}, "benders": {"pays": 0.1}}, "benders")
     note_unused({"pays": 0.1}, "benders")
     note_unused(None, "benders")
     assert capsys.readouterr().err == "--set milp: no effect, as benders solved this instance\n"
 
 
-def test_a_comparison_on_elastic_jobs_has_a_page_and_can_be_made_again(call: Call) -> None:
+def test_a_comparison_on_elastic_jobs_has_a_page_and_can_be_made_again(call):
     jobs = elastic_data(3)
     for job in jobs["jobs"]:
         job["utility"] = {"kind": "constant", "value": 1.0}
@@ -201,21 +166,21 @@ def test_a_comparison_on_elastic_jobs_has_a_page_and_can_be_made_again(call: Cal
     options = "--slot-seconds 300.5 --set oasis.scale=2 --set recourse.discount=0.5"
     assert call(f"compare jobs.json --policies fifo,oasis,recourse {options} -o r.json")[0] == 0
     data = json.loads(Path("r.json").read_text())
-    section = section_of("c.json", data, None)
+    section = pages.section_of("c.json", data, None)
     assert section.title == "3 policies on 3 elastic jobs"
     assert dict(section.facts)["utility at most"] == "3"
     assert [row[1] for row in section.tables[0].rows] == ["3", "3", "3"]
-    ET.fromstring(report_page([section]))
+    ET.fromstring(pages.report_page([section]))
     (line,) = section.again
     assert call(f"{line.removeprefix('oasis ')} -o again.json")[0] == 0
     assert json.loads(Path("again.json").read_text())["trace"] == data["trace"]
 
 
-def test_long_tables_say_how_many_rows_are_left_out() -> None:
-    rows = [(f"j{k}",) for k in range(MOST_ROWS + 7)]
-    made = ReportTable("jobs", (("job", False),), rows)
-    page = report_page([Section("x", "y", [], [], (made,), [], (), "")])
-    assert page.count("<td") == MOST_ROWS
+def test_long_tables_say_how_many_rows_are_left_out():
+    rows = [(f"j{k}",) for k in range(pages.MOST_ROWS + 7)]
+    made = pages.ReportTable("jobs", (("job", False),), rows)
+    page = pages.report_page([pages.Section("x", "y", [], [], (made,), [], (), "")])
+    assert page.count("<td") == pages.MOST_ROWS
     assert "7 more rows are in the result itself" in page
 
 
@@ -225,18 +190,18 @@ def odd(instance: oasis.Instance, ids: list[str]) -> oasis.Instance:
     return replace(instance, jobs=(*jobs, *instance.jobs[len(jobs) :]))
 
 
-def test_names_with_dollars_are_no_formulas(instance: oasis.Instance) -> None:
+def test_names_with_dollars_are_no_formulas(instance):
     made = odd(instance, ["$\\bad{$", "a $5$", "$", r"\$x$"])
     run = oasis.simulate(made, oasis.OASiS.from_instance(made))
     quote = oasis.OASiS.from_instance(made).quote(made.jobs[0]).to_dict()
     quote |= {"kind": "quote", "policy": "oasis", "parameters": {}}
     ratio = competitive_ratio(made, method="milp").to_dict()
     sections = [
-        section_of("$\\run{$.json", run.to_dict(), made),
-        section_of("q.json", quote, None),
-        section_of("$\\ratio{$.json", ratio, made),
+        pages.section_of("$\\run{$.json", run.to_dict(), made),
+        pages.section_of("q.json", quote, None),
+        pages.section_of("$\\ratio{$.json", ratio, made),
     ]
-    ET.fromstring(report_page(sections))
+    ET.fromstring(pages.report_page(sections))
     drawn = new_figure(2.0, 1.0).text(0.5, 0.5, shorten("a $5$ \\$ job"))
     assert drawn._preprocess_math(drawn.get_text()) == ("a $5$ \\$ job", False)
     with rc_context({"text.parse_math": False}):
@@ -244,11 +209,11 @@ def test_names_with_dollars_are_no_formulas(instance: oasis.Instance) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:Glyph .* missing from font")
-def test_characters_that_xml_cannot_have_are_shown_as_replaced(instance: oasis.Instance) -> None:
+def test_characters_that_xml_cannot_have_are_shown_as_replaced(instance):
     made = odd(instance, ["x\x01y", "a\ufffeb", "tab\there"])
     run = oasis.simulate(made, oasis.OASiS.from_instance(made))
-    section = section_of("r.json", run.to_dict(), made)
-    page = report_page([section], "title\x0b")
+    section = pages.section_of("r.json", run.to_dict(), made)
+    page = pages.report_page([section], "title\x0b")
     ET.fromstring(page)
     ET.fromstring(b64decode(section.picture.partition(",")[2]))
     assert "x\N{REPLACEMENT CHARACTER}y" in page
@@ -260,7 +225,7 @@ GRIDS: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("grids
 
 
 @pytest.fixture(scope="module")
-def swept(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def swept(tmp_path_factory):
     """The Parquet files of the grids."""
     folder = tmp_path_factory.mktemp("sweeps")
     paths = {name: folder / f"{name}.parquet" for name in GRIDS}
@@ -269,9 +234,7 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return paths
 
 
-def test_a_sweep_has_its_grid_means_with_intervals_and_pictures_on_the_page(
-    swept: dict[str, Path], call: Call
-) -> None:
+def test_a_sweep_has_its_grid_means_with_intervals_and_pictures_on_the_page(swept, call):
     done = call("report", swept["run"], swept["ratio"], "-o", "page.html")
     assert done == (0, "", "wrote page.html: 2 results\n")
     text = Path("page.html").read_text(encoding="utf-8")
@@ -294,23 +257,23 @@ def test_a_sweep_has_its_grid_means_with_intervals_and_pictures_on_the_page(
 
 
 @pytest.mark.parametrize("name", GRIDS)
-def test_the_grid_of_a_table_makes_the_same_cells(name: str, swept: dict[str, Path]) -> None:
-    text = toml_of(grid_of(read_sweep(swept[name]).to_pylist()))
+def test_the_grid_of_a_table_makes_the_same_cells(name, swept):
+    text = pages.toml_of(pages.grid_of(comparison.read_sweep(swept[name]).to_pylist()))
     again = expand(sweep_config(tomllib.loads(text)))
     assert [cell.key for cell in again] == [cell.key for cell in expand(sweep_config(GRIDS[name]))]
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_the_grids_of_the_figures_are_written_so_that_they_can_be_read(name: str) -> None:
+def test_the_grids_of_the_figures_are_written_so_that_they_can_be_read(name):
     figure = FIGURES[name]
     cells = expand(sweep_config(figure.grid(figure.settings(seeds=2))))
     rows = [cell.columns for cell in cells]
-    again = expand(sweep_config(tomllib.loads(toml_of(grid_of(rows)))))
+    again = expand(sweep_config(tomllib.loads(pages.toml_of(pages.grid_of(rows)))))
     assert [cell.key for cell in again] == [cell.key for cell in cells]
 
 
-def test_the_lines_on_the_page_run_as_they_are(swept: dict[str, Path], call: Call) -> None:
-    section = sweep_section(str(swept["run"]), read_sweep(swept["run"]))
+def test_the_lines_on_the_page_run_as_they_are(swept, call):
+    section = pages.sweep_section(str(swept["run"]), comparison.read_sweep(swept["run"]))
     first, *grid, end, command = section.again
     assert (first, end) == ("cat > run.toml <<'END OF THE GRID'", "END OF THE GRID")
     Path("run.toml").write_text("\n".join(grid) + "\n", encoding="utf-8")
@@ -320,22 +283,22 @@ def test_the_lines_on_the_page_run_as_they_are(swept: dict[str, Path], call: Cal
     assert made.select(names).equals(before.select(names))
 
 
-def test_failed_cells_are_counted_with_their_errors(swept: dict[str, Path]) -> None:
-    rows = read_sweep(swept["run"]).to_pylist()
+def test_failed_cells_are_counted_with_their_errors(swept):
+    rows = comparison.read_sweep(swept["run"]).to_pylist()
     for row in rows[:3]:
         row |= {"status": "failed", "error": "ValueError: <no>", "total_utility": None}
-    section = sweep_section("a.parquet", pa.Table.from_pylist(rows))
+    section = pages.sweep_section("a.parquet", pa.Table.from_pylist(rows))
     assert dict(section.facts) == {"cells": "24", "failed": "3"}
     assert section.tables[-1].rows == [("3", "ValueError: <no>")]
-    assert "ValueError: &lt;no&gt;" in report_page([section])
+    assert "ValueError: &lt;no&gt;" in pages.report_page([section])
 
 
-def test_what_is_no_table_of_numbers_is_named(swept: dict[str, Path], tmp_path: Path) -> None:
-    table = read_sweep(swept["run"])
+def test_what_is_no_table_of_numbers_is_named(swept, tmp_path):
+    table = comparison.read_sweep(swept["run"])
     for name in ("total_utility", "finished", "unfinished", "jobs"):
         rows = [row | {name: "abc"} for row in table.to_pylist()]
         with pytest.raises(InputError, match=rf"^{name}: expected numbers, got \['abc'"):
-            sweep_section("a.parquet", pa.Table.from_pylist(rows))
+            pages.sweep_section("a.parquet", pa.Table.from_pylist(rows))
     file = tmp_path / "table"
     for rows, said in (
         ([row | {"seed": None} for row in table.to_pylist()], r"^seed: expected whole numbers, g"),
@@ -343,44 +306,40 @@ def test_what_is_no_table_of_numbers_is_named(swept: dict[str, Path], tmp_path: 
     ):
         schema = None if rows else table.schema
         parquet.write_table(pa.Table.from_pylist(rows, schema=schema), file)
-        assert is_table(file), "it is known by its beginning"
+        assert comparison.is_table(file), "it is known by its beginning"
         with pytest.raises(oasis.OasisError, match=said):
-            read_sweep(file)
+            comparison.read_sweep(file)
     file.write_text("{}")
-    assert not is_table(file)
-    assert not is_table(tmp_path / "nowhere.json")
+    assert not comparison.is_table(file)
+    assert not comparison.is_table(tmp_path / "nowhere.json")
 
 
-def test_pictures_of_means_show_intervals_and_say_what_they_leave_out() -> None:
+def test_pictures_of_means_show_intervals_and_say_what_they_leave_out():
     nothing = {"mean": None, "low": None, "high": None}
     some = {"mean": 4.0, "low": 2.0, "high": 8.0}
-    ax = plot_means([("a $1$", nothing), ("b", some)], "ratio_upper")
+    ax = comparison.plot_means([("a $1$", nothing), ("b", some)], "ratio_upper")
     assert [tick.get_text() for tick in ax.get_yticklabels()] == [r"a \$1\$", "b"]
     lines = [line.get_xdata().tolist() for line in ax.lines]
     assert lines == [[2.0, 8.0], [4.0]]
     assert ax.get_xscale() == "linear"
-    wide = plot_means([("a", some), ("b", {**some, "mean": 400.0, "high": 900.0})], "ratio_upper")
+    wide = comparison.plot_means(
+        [("a", some), ("b", {**some, "mean": 400.0, "high": 900.0})], "ratio_upper"
+    )
     assert wide.get_xscale() == "log"
-    many = plot_means([(str(k), some) for k in range(MOST_POINTS + 1)], "finished")
+    many = comparison.plot_means(
+        [(str(k), some) for k in range(comparison.MOST_POINTS + 1)], "finished"
+    )
     assert many.get_title() == "finished: mean and 95 % interval, first 40 of 41"
-    assert len(means_page({"finished": [("a", some)], "total_utility": []}).axes) == 2
+    assert len(comparison.means_page({"finished": [("a", some)], "total_utility": []}).axes) == 2
 
 
-def test_labels_name_what_varies() -> None:
+def test_labels_name_what_varies():
     row = {"instance.preset": "testbed", "instance.mix": [0.5, 0.5], "policy.x": None}
     assert label(row, "instance.") == "testbed mix=[0.5,0.5]"
     assert label(row, "policy.") == ""
     assert columns_of(["finished"])[-1] == ("finished", True)
 
 
-CLOSED = """
-from oasis.scheduling import BasePolicy, Plan
-
-
-class Closed(BasePolicy):
-    def decide(self, view):
-        return Plan(rejected={job.index: "closed" for job in view.arrived})
-"""
 POLICIES: dict[str, dict[str, Any]] = {"kubernetes-default": {}, "fifo": {}}
 
 
@@ -400,11 +359,11 @@ def stuck() -> Workload:
 
 
 @pytest.fixture(scope="module")
-def replayed() -> Comparison:
+def replayed():
     return replay_each(stuck(), POLICIES, {"version": "1"})
 
 
-def test_a_replay_says_who_deadlocked_and_marks_the_mean(replayed: Comparison) -> None:
+def test_a_replay_says_who_deadlocked_and_marks_the_mean(replayed):
     """c waits for nobody; a and b wait from 10 to the end at 30 + 30 + 20."""
     found = replayed.policies["kubernetes-default"]
     assert (found["finished"], found["unfinished"], found["rejected"]) == (1, 2, 0)
@@ -421,24 +380,23 @@ def test_a_replay_says_who_deadlocked_and_marks_the_mean(replayed: Comparison) -
     assert third == "Use*: what such a job holds counts as used"
 
 
-def test_a_policy_that_rejects_all_has_no_waiting_that_can_be_compared(tmp_path: Path) -> None:
+class Closed(BasePolicy):
+    """Rejects all."""
+
+    def decide(self, view: Any) -> Plan:
+        return Plan(rejected={job.index: "closed" for job in view.arrived})
+
+
+def test_a_policy_that_rejects_all_has_no_waiting_that_can_be_compared():
     """It waits for nothing, which is no merit."""
-    (tmp_path / "closed.py").write_text(CLOSED, encoding="utf-8")
-    made, name = stuck(), f"{tmp_path / 'closed.py'}:Closed"
-    found = replay_each(made, {name: {}})
-    row = found.policies[name]
+    found = replay_each(stuck(), {f"{__name__}:Closed": {}})
+    (row,) = found.policies.values()
     assert (row["mean_waiting"], row["rejected"]) == (0.0, 3)
-    assert tables.comparison_table(found)[1][0][1:7] == (
-        "0",
-        "-",
-        "-",
-        "-",
-        f"0{tables.SPACE}s*",
-        "0%*",
-    )
+    shown = tables.comparison_table(found)[1][0][1:7]
+    assert shown == ("0", "-", "-", "-", f"0{tables.SPACE}s*", "0%*")
 
 
-def test_rejected_jobs_and_one_run_that_lost_a_job_are_marked_too() -> None:
+def test_rejected_jobs_and_one_run_that_lost_a_job_are_marked_too():
     """OASiS rejects; its mean is one of the jobs that it took and finished."""
     instance = oasis.generate("testbed", jobs=8, seed=1)
     makers = {"oasis": lambda: oasis.OASiS.from_instance(instance), "drf": DRF}
@@ -454,7 +412,7 @@ def test_rejected_jobs_and_one_run_that_lost_a_job_are_marked_too() -> None:
     assert tables.comparison_table(found)[1][0][5].endswith("*")
 
 
-def test_the_plot_marks_the_bar_and_says_how_many(replayed: Comparison) -> None:
+def test_the_plot_marks_the_bar_and_says_how_many(replayed):
     ax = plot_comparison(replayed, measure="completion")
     labels = [text.get_text() for text in ax.texts]
     assert labels.count("30*") == 3
@@ -469,40 +427,30 @@ def test_the_plot_marks_the_bar_and_says_how_many(replayed: Comparison) -> None:
         assert "2 of 3 unfinished" in other.get_yticklabels()[0].get_text()
 
 
-def test_a_run_says_how_many_admitted_jobs_did_not_finish() -> None:
+def test_a_run_and_a_ratio_say_how_many_admitted_jobs_did_not_finish():
+    """They say of how many jobs the policy was paid, not only how many it took."""
     instance = oasis.generate("testbed", jobs=4, seed=1)
-    run = oasis.simulate(instance, FIFO())
-    assert run.admitted_unfinished == 3
-    assert run.simulation is not None
-    assert run.simulation["unfinished"] == 3
     said = ("did not finish", "3 of 4 admitted jobs, which earn nothing")
-    assert said in tables.run_facts(run, {})
-    again = oasis.Run.from_dict(json.loads(json.dumps(run.to_dict())))
-    assert said in tables.run_facts(again, {})
-    assert "3 of them did not finish" in run_page(instance, run).get_suptitle()
-    section = section_of("run.json", run.to_dict() | {"kind": "run"}, None)
-    assert section.title == "Run of fifo: 4 of 4 jobs admitted, 3 of them did not finish"
-    whole = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
-    assert whole.admitted_unfinished == 0
-    assert "did not finish" not in dict(tables.run_facts(whole, {}))
-
-
-def test_a_ratio_says_how_many_admitted_jobs_did_not_finish() -> None:
-    """It says of how many jobs the policy was paid, not only how many it took."""
-    instance = oasis.generate("testbed", jobs=4, seed=1)
     result = competitive_ratio(instance, method="milp", policy=FIFO())
-    said = ("did not finish", "3 of 4 admitted jobs, which earn nothing")
+    run = result.run
+    assert run.admitted_unfinished == run.simulation["unfinished"] == 3
+    assert "did not finish" in repr(run)
+    assert said in tables.run_facts(run, {})
+    assert said in tables.run_facts(oasis.Run.from_dict(json.loads(json.dumps(run.to_dict()))), {})
+    assert "3 of them did not finish" in run_page(instance, run).get_suptitle()
+    section = pages.section_of("run.json", run.to_dict() | {"kind": "run"}, None)
+    assert section.title == "Run of fifo: 4 of 4 jobs admitted, 3 of them did not finish"
     assert said in tables.ratio_facts("fifo", result, 4)
     assert said not in tables.ratio_facts("fifo", replace(result, is_complete=False), 4)
-    section = section_of("ratio.json", result.to_dict(), instance)
-    assert said in section.facts
-    assert "did not finish" in repr(result.run)
+    assert said in pages.section_of("ratio.json", result.to_dict(), instance).facts
     best = competitive_ratio(instance, method="milp")
+    assert best.run.admitted_unfinished == 0
+    assert "did not finish" not in dict(tables.run_facts(best.run, {}))
     assert "did not finish" not in dict(tables.ratio_facts("OASiS", best, 4))
     assert "did not finish" not in repr(best.run)
 
 
-def test_the_means_of_a_sweep_are_marked_also_where_unfinished_jobs_were_not_counted() -> None:
+def test_the_means_of_a_sweep_are_marked_also_where_unfinished_jobs_were_not_counted():
     rows = {"seed": [0, 1], "status": "done", "policy.name": "las", "finished": [2.0, 4.0]}
     rows |= {"jobs": 4, "mean_completion": [3.0, 5.0]}
     shown = ["finished", "mean_completion"]
@@ -514,11 +462,11 @@ def test_the_means_of_a_sweep_are_marked_also_where_unfinished_jobs_were_not_cou
     assert not any("†" in text for text in (*rows_of(means, shown)[0], *notes_of(means, shown)))
 
 
-def test_the_plot_of_means_says_how_many_did_not_finish() -> None:
+def test_the_plot_of_means_says_how_many_did_not_finish():
     point = {"mean": 3.0, "low": 2.0, "high": 4.0, "unfinished": 2.5}
-    ax = plot_means([("las", point)], "mean_completion")
+    ax = comparison.plot_means([("las", point)], "mean_completion")
     assert [text.get_text() for text in ax.texts] == ["2.5 unfinished"]
-    assert not plot_means([("las", point)], "total_utility").texts
+    assert not comparison.plot_means([("las", point)], "total_utility").texts
 
 
 class Idle(BasePolicy):
@@ -528,7 +476,7 @@ class Idle(BasePolicy):
         return Plan()
 
 
-def test_a_run_in_which_no_job_ever_held_a_worker_says_so() -> None:
+def test_a_run_in_which_no_job_ever_held_a_worker_says_so():
     instance = oasis.generate("testbed", jobs=4, seed=1)
     facts = dict(tables.run_facts(oasis.simulate(instance, Idle()), {}))
     assert facts["total utility"] == "0"
@@ -541,7 +489,7 @@ def test_a_run_in_which_no_job_ever_held_a_worker_says_so() -> None:
     assert (facts["given up after start"], facts["plans"]) == ("j5, j9", "3")
 
 
-def test_counts_and_long_times_keep_their_digits() -> None:
+def test_counts_and_long_times_keep_their_digits():
     rows = {"mine": {"unfinished": 12345, "finished": 98765, "mean_waiting": 1.0}}
     (first, *_) = tables.unfinished_notes(Comparison("replay", rows, {"jobs": 111110}))
     assert first.endswith("mine 12345")

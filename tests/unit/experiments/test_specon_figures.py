@@ -9,30 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from baselines import FIFO
-from experiments.figures import specon
-from experiments.figures.specon import (
-    CHOICES,
-    CROWDING,
-    DEFAULT,
-    SPECON,
-    gains,
-    measure,
-)
-from experiments.figures.specon_draws import (
-    MODELS,
-    NEAR,
-    NEAR_JOB,
-    SAVING_AT_MOST,
-    SAVING_SPREAD,
-    SCHEDULES,
-    as_published,
-    candidate,
-    curve,
-    default_times,
-    overhead,
-    pooled_mean,
-    scaled,
-)
+from experiments.figures import specon, specon_draws
 from oasis.simulator import replay
 from tests.packaging.figure_rows import data
 
@@ -48,40 +25,42 @@ def simulated(draw, schedule, number=0):
     return [job.end - job.arrival for job in outcome.jobs]
 
 
-@pytest.mark.parametrize("figure", SCHEDULES)
+@pytest.mark.parametrize("figure", specon_draws.SCHEDULES)
 def test_the_default_schedulers_times_are_those_of_the_simulator(figure):
-    schedule = SCHEDULES[figure]
+    schedule = specon_draws.SCHEDULES[figure]
     for seed in range(3):
-        draw = scaled(candidate(schedule, seed), schedule)
-        times = default_times(draw.arrivals, draw.work, schedule.workers, draw.loss)
+        draw = specon_draws.scaled(specon_draws.candidate(schedule, seed), schedule)
+        times = specon_draws.default_times(draw.arrivals, draw.work, schedule.workers, draw.loss)
         assert simulated(draw, schedule) == pytest.approx(times)
 
 
-@pytest.mark.parametrize("figure", SCHEDULES)
+@pytest.mark.parametrize("figure", specon_draws.SCHEDULES)
 def test_draws_have_what_is_published_of_the_default_run(figure):
     """The calibration, repeated in the simulator: on the default scheduler's numbers alone."""
-    schedule = SCHEDULES[figure]
+    schedule = specon_draws.SCHEDULES[figure]
     known = schedule.default
     for number in range(2):
-        draw = as_published(figure, number)
+        draw = specon_draws.as_published(figure, number)
         times = simulated(draw, schedule, number)
         ends = [at + time for at, time in zip(draw.arrivals, times, strict=True)]
         assert math.fsum(times) / len(times) == pytest.approx(known.mean, rel=1e-4)
-        assert max(ends) == pytest.approx(known.makespan, rel=NEAR)
-        assert times[known.job - 1] == pytest.approx(known.time, rel=NEAR_JOB)
+        assert max(ends) == pytest.approx(known.makespan, rel=specon_draws.NEAR)
+        assert times[known.job - 1] == pytest.approx(known.time, rel=specon_draws.NEAR_JOB)
 
 
 @pytest.mark.nightly
 def test_with_a_loss_of_up_to_a_half_fig_6_gains_less():
-    mean, found = SCHEDULES["6"].default.mean, []
+    mean, found = specon_draws.SCHEDULES["6"].default.mean, []
     for number in range(100):
-        draw = as_published("6", number, 0.5)
-        found.append(1.0 - measure(draw, number, 4, CHOICES[SPECON])["mean"] / mean)
+        draw = specon_draws.as_published("6", number, 0.5)
+        found.append(
+            1.0 - specon.measure(draw, number, 4, specon.CHOICES[specon.SPECON])["mean"] / mean
+        )
     assert round(math.fsum(found) / 100, 3) == 0.068
-    assert round(rows_of("6")[SPECON]["overall"], 3) == 0.102
+    assert round(rows_of("6")[specon.SPECON]["overall"], 3) == 0.102
 
 
-DRAWN, _ = CROWDING
+DRAWN, _ = specon.CROWDING
 
 
 @pytest.fixture(scope="module")
@@ -110,19 +89,23 @@ def test_one_pool_shared_evenly(jobs, workers, loss):
             if left[k] <= 0:
                 times[k] = now + step - jobs[k][0]
         now += step
-    assert pooled_mean(jobs, workers, loss) == pytest.approx(math.fsum(times) / len(times), abs=0.5)
+    assert specon_draws.pooled_mean(jobs, workers, loss) == pytest.approx(
+        math.fsum(times) / len(times), abs=0.5
+    )
 
 
 def test_who_is_alone_or_has_one_worker_for_all_gains_nothing_by_the_pool():
-    assert pooled_mean([(0.0, 60.0), (100.0, 30.0)], 3) == 45.0
-    draw = as_published("6", 1)
+    assert specon_draws.pooled_mean([(0.0, 60.0), (100.0, 30.0)], 3) == 45.0
+    draw = specon_draws.as_published("6", 1)
     arrivals, work = draw.arrivals[:5], draw.work[:5]
-    alone = math.fsum(default_times(arrivals, work, 1, draw.loss)) / 5
-    assert pooled_mean(zip(arrivals, work, strict=True), 1, draw.loss) == pytest.approx(alone)
+    alone = math.fsum(specon_draws.default_times(arrivals, work, 1, draw.loss)) / 5
+    assert specon_draws.pooled_mean(
+        zip(arrivals, work, strict=True), 1, draw.loss
+    ) == pytest.approx(alone)
 
 
 def test_what_is_left_of_the_evaluation_function_keeps_the_published_point():
-    points = dict(map(tuple, curve("VAE", floor=0.5)))
+    points = dict(map(tuple, specon_draws.curve("VAE", floor=0.5)))
     assert (points[0.0], points[1.0]) == (1.0, 0.5)
     shares = sorted(points)
     before, after = max(s for s in shares if s <= 0.2), min(s for s in shares if s >= 0.2)
@@ -130,7 +113,7 @@ def test_what_is_left_of_the_evaluation_function_keeps_the_published_point():
 
 
 def test_the_evaluation_function_matters_in_fig_5_alone(rows):
-    for figure in SCHEDULES:
+    for figure in specon_draws.SCHEDULES:
         flat, other = (rows[figure, DRAWN, choice] for choice in ("specon", "exponential"))
         apart = abs(flat["overall"] - other["overall"])
         assert (apart > 0.015) is (figure == "5")
@@ -139,31 +122,19 @@ def test_the_evaluation_function_matters_in_fig_5_alone(rows):
 
 def test_the_vae_jobs_of_table_3_are_like_those_of_fig_5():
     for number in range(3):
-        jobs, like = specon.vae_jobs(number), as_published("5", number)
+        jobs, like = specon.vae_jobs(number), specon_draws.as_published("5", number)
         assert (jobs.median, jobs.within, jobs.loss) == (like.median, like.within, like.loss)
         assert jobs.arrivals == tuple(sorted(jobs.arrivals))
         assert 0.0 <= jobs.arrivals[0] <= jobs.arrivals[-1] <= 300.0
         assert jobs.work != like.work
 
 
-def test_saving_and_resuming_costs_what_was_drawn_at_each_point():
-    runs = [specon.saving_run(case) for case in specon.saving_cases(2)]
-    points = len(runs) // 2
-    for k, each in enumerate(runs):
-        if each["saved_at"] != specon.NONSTOP:
-            beside = next(r for r in runs[k - 1 :: -1] if r["saved_at"] == specon.NONSTOP)
-            drawn = overhead(each["seed"], 1 + k % points)
-            assert each["time"] - beside["time"] == pytest.approx(drawn)
-    rows = [row for row in specon.saving_table(runs) if row["saved_at"] != specon.NONSTOP]
-    assert len(rows) == 9 + 2 * len(MODELS)
-
-
 def test_the_spread_of_the_overhead_is_the_published_one():
     rows = [row for row in data("specon-2") if row["saved_at"] != specon.NONSTOP]
-    assert all(row["seeds"] == 20 and row["largest"] < SAVING_AT_MOST for row in rows)
+    assert all(row["seeds"] == 20 and row["largest"] < specon_draws.SAVING_AT_MOST for row in rows)
     spread = {row["spread"] for row in rows if row["figure"] == 2}
     assert len(spread) == 1
-    assert spread.pop() == pytest.approx(SAVING_SPREAD, abs=0.01)
+    assert spread.pop() == pytest.approx(specon_draws.SAVING_SPREAD, abs=0.01)
 
 
 def test_nothing_moves_under_the_default_scheduler():
@@ -171,21 +142,10 @@ def test_nothing_moves_under_the_default_scheduler():
     for policy in specon.SHOWN_POLICIES:
         part = [row for row in rows if row["policy"] == policy]
         moved = {row["moved"] for row in part} - {None}
-        assert moved == (set() if policy == DEFAULT else {"M", "R"})
+        assert moved == (set() if policy == specon.DEFAULT else {"M", "R"})
         assert {row["job"] for row in part} == {f"job{k}" for k in range(1, 31)}
         first = {row["job"]: row["worker"] for row in reversed(part)}
-        if policy == DEFAULT:
+        if policy == specon.DEFAULT:
             turn = [first[f"job{k}"] for k in range(1, 31)]
             assert turn == [1 + k % 4 for k in range(30)]
     assert rows == data("specon-11")
-
-
-def test_gains_are_counted_seed_by_seed():
-    base = [{"mean": 10.0, "makespan": 20.0, "job1": 10.0, "job2": 10.0}] * 2
-    own = [{"mean": 9.0, "makespan": 15.0, "job1": 6.0, "job2": 12.0}, base[0]]
-    row = gains(own, base, 2)
-    assert row["reduced"] == 0.25
-    assert row["overall"] == pytest.approx(0.05)
-    assert row["best"] == pytest.approx(0.2)
-    assert row["makespan_gain"] == pytest.approx(0.125)
-    assert row["better"] == 1

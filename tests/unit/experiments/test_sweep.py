@@ -17,28 +17,20 @@ from scipy import stats
 
 import oasis
 from baselines import FIFO
+from experiments.sweep import tasks
 from experiments.sweep.cells import SweepConfig, expand, sweep_config
 from experiments.sweep.executors import Local, execute
-from experiments.sweep.run import SweepProgress, SweepResult, run_sweep
+from experiments.sweep.run import SweepProgress, run_sweep
 from experiments.sweep.store import ResultStore, read_frame, repeatable
 from experiments.sweep.summary import summarise
-from experiments.sweep.tasks import (
-    MEASURED,
-    TASKS,
-    Case,
-    CellTask,
-    Figures,
-    Options,
-    fingerprint,
-    ratio,
-)
 from tests.sweeping import FATES, SMALL, counted, small
+from tests.unit.experiments.test_values import VALUES
 
 EXAMPLE = Path(__file__).parents[3] / "docs" / "examples" / "congested.json"
 
 
 @pytest.fixture(scope="module")
-def swept(tmp_path_factory: pytest.TempPathFactory) -> SweepResult:
+def swept(tmp_path_factory):
     return run_sweep(small(), tmp_path_factory.mktemp("swept") / "small.parquet")
 
 
@@ -50,24 +42,14 @@ def calls(folder: Path) -> int:
     return len(path.read_text(encoding="utf-8").splitlines()) if path.exists() else 0
 
 
-def test_grid_is_the_product_of_its_axes_in_order() -> None:
-    points = [
-        (cell.columns["instance.jobs"], cell.policy, cell.policy_options.get("scale"), cell.seed)
-        for cell in expand(small())
-    ]
-    policies = [("oasis", 0.5), ("oasis", 1.0), ("fifo", None)]
-    wanted = [(jobs, *policy, seed) for jobs in (3, 5) for policy in policies for seed in (1, 0)]
-    assert points == wanted
-
-
-def test_a_value_and_a_list_of_it_are_the_same_axis() -> None:
+def test_a_value_and_a_list_of_it_are_the_same_axis():
     instances = [{"preset": ["testbed"], "jobs": [4], "priority": [[1, 50]]}]
     scalar = [{"preset": "testbed", "jobs": 4, "priority": [1, 50]}]
     keys = [[cell.key for cell in expand(small(instances=some))] for some in (instances, scalar)]
     assert keys[0] == keys[1]
 
 
-def test_options_of_every_policy_are_axes() -> None:
+def test_options_of_every_policy_are_axes():
     policies = [
         {"name": "las", "thresholds": [[1.0], [0.5, 2]], "line": ["strict", "fit"]},
         {"name": "rrh", "weight": [0.2, 0.8]},
@@ -91,36 +73,22 @@ def test_options_of_every_policy_are_axes() -> None:
     assert [o["seed"] for _, o in found] == [1] * 6 + [7] * 2, "it is the cell's"
 
 
-def test_counted_seeds_are_consecutive() -> None:
+def test_counted_seeds_are_consecutive():
     assert small(seeds={"count": 3}).seeds == [0, 1, 2]
     assert small(seeds=3).seeds == [0, 1, 2]  # as --seeds 3 on the command line
     assert small(seeds=[3]).seeds == [3]
     assert small(seeds={"first": 5, "count": 2}).seeds == [5, 6]
 
 
-def test_key_depends_on_everything_that_the_result_follows_from() -> None:
+def test_key_depends_on_everything_that_the_result_follows_from():
     (base,) = expand(_one())
-    others = [
-        _one(seeds=[2]),
-        _one(instances=[{"preset": "testbed", "jobs": 4}]),
-        _one(instances=[{"preset": "testbed", "jobs": 3, "mix": [1, 0, 0]}]),
-        _one(policies=[{"name": "oasis", "scale": 2.0}]),
-        _one(policies=[{"name": "oasis", "normalize": False}]),
-        _one(policies=[{"name": "drf"}]),
-        _one(task={"name": "ratio"}),
-        _one(task={"name": "ratio", "time_limit": 1}),
-        _one(task={"name": "ratio", "work_limit": 1}),
-        _one(task={"name": "ratio", "seed": 1}),
-        _one(policies=[{"name": "fifo"}]),
-        _one(policies=[{"name": "fifo", "seed": 1}]),
-        _one(policies=[{"name": "las", "line": "fit"}]),
-    ]
+    others = [_one(**change) for change in VALUES["cells"]["changes"]]
     keys = {cell.key for config in others for cell in expand(config)}
     assert len(keys) == len(others)
     assert base.key not in keys
 
 
-def test_key_follows_the_content_of_a_file_not_its_name(tmp_path: Path) -> None:
+def test_key_follows_the_content_of_a_file_not_its_name(tmp_path):
     data = json.loads(EXAMPLE.read_text(encoding="utf-8"))
     (tmp_path / "a.json").write_text(json.dumps(data), encoding="utf-8")
     (tmp_path / "b.json").write_text(json.dumps(data, indent=3), encoding="utf-8")
@@ -131,9 +99,9 @@ def test_key_follows_the_content_of_a_file_not_its_name(tmp_path: Path) -> None:
     assert a == b != c
 
 
-def test_code_of_the_task_is_part_of_the_fingerprint() -> None:
-    assert fingerprint(counted) != fingerprint(TASKS["run"].function)
-    assert fingerprint(TASKS["ratio"].function) == fingerprint(TASKS["run"].function)
+def test_code_of_the_task_is_part_of_the_fingerprint():
+    prints = [tasks.fingerprint(tasks.TASKS[name].function) for name in ("run", "ratio")]
+    assert prints[0] == prints[1] != tasks.fingerprint(counted)
 
 
 def _one(**changes: Any) -> Any:
@@ -141,7 +109,7 @@ def _one(**changes: Any) -> Any:
     return small(**one | {"seeds": [1]} | changes)
 
 
-def test_rows_are_what_the_library_computes_in_grid_order(swept: SweepResult) -> None:
+def test_rows_are_what_the_library_computes_in_grid_order(swept):
     policies = [("oasis", 0.5), ("oasis", 1.0), ("fifo", None)]
     points = product((3, 5), policies, (1, 0))
     for row, (jobs, (policy, scale), seed) in zip(
@@ -159,17 +127,19 @@ def test_rows_are_what_the_library_computes_in_grid_order(swept: SweepResult) ->
     pd.testing.assert_frame_equal(read_frame(swept.output), swept.frame)
 
 
-def test_measured_times_are_marked_and_come_last(swept: SweepResult) -> None:
+def test_measured_times_are_marked_and_come_last(swept):
     names = list(swept.frame.columns)
-    marked = [name for name in names if name.startswith(MEASURED)]
+    marked = [name for name in names if name.startswith(tasks.MEASURED)]
     assert names[-len(marked) :] == marked
-    assert {f"{MEASURED}decision_seconds.median", f"{MEASURED}cell_seconds"} <= set(marked)
+    assert {f"{tasks.MEASURED}decision_seconds.median", f"{tasks.MEASURED}cell_seconds"} <= set(
+        marked
+    )
     timed = [name for name in names if "seconds" in name and name not in marked]
     assert timed == ["instance.slot_seconds"]
     assert list(repeatable(swept.frame).columns) == names[: -len(marked)]
 
 
-def test_lateness_is_completion_minus_target_job_by_job(tmp_path: Path) -> None:
+def test_lateness_is_completion_minus_target_job_by_job(tmp_path):
     config = _one(task={"name": "lateness"})
     (row,) = run_sweep(config, tmp_path / "late.parquet").frame.to_dict("records")
     instance = oasis.generate("testbed", jobs=3, seed=1)
@@ -194,8 +164,8 @@ def test_lateness_is_completion_minus_target_job_by_job(tmp_path: Path) -> None:
     ],
 )
 def test_limits_end_the_solve_and_are_part_of_the_cell_where_they_are_given(
-    limits: dict[str, float], recorded: dict[str, Any], ended: tuple[str, bool], tmp_path: Path
-) -> None:
+    limits, recorded, ended, tmp_path
+):
     (plain,) = expand(_one(task={"name": "ratio"}))
     assert plain.identity["task"].keys() == {"name", "time_limit", "work_limit", "seed", "method"}
     config = _one(task={"name": "ratio"} | limits)
@@ -207,7 +177,7 @@ def test_limits_end_the_solve_and_are_part_of_the_cell_where_they_are_given(
     assert run_sweep(config, tmp_path / "ratio.parquet").progress.kept == 1
 
 
-def test_parameters_of_the_method_reach_it_and_are_part_of_the_cell(tmp_path: Path) -> None:
+def test_parameters_of_the_method_reach_it_and_are_part_of_the_cell(tmp_path):
     (plain,) = expand(_one(task={"name": "ratio", "method": "bruteforce"}))
     task = {"name": "ratio", "method": "bruteforce", "params": {"max_steps": 1}}
     (cell,) = expand(_one(task=task))
@@ -216,7 +186,7 @@ def test_parameters_of_the_method_reach_it_and_are_part_of_the_cell(tmp_path: Pa
     assert "968 steps, at most 1" in row["error"]
 
 
-def test_recorded_cells_are_not_run_again_and_new_ones_are(tmp_path: Path) -> None:
+def test_recorded_cells_are_not_run_again_and_new_ones_are(tmp_path):
     task = {"name": "counted", "folder": str(tmp_path)}
     output = tmp_path / "out.parquet"
     first = run_sweep(small(task=task), output, tasks=FATES)
@@ -232,7 +202,7 @@ def test_recorded_cells_are_not_run_again_and_new_ones_are(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("damage", ["", "{", "[]", "changed", "other"])
-def test_damaged_record_is_noted_and_its_cell_run_again(tmp_path: Path, damage: str) -> None:
+def test_damaged_record_is_noted_and_its_cell_run_again(tmp_path, damage):
     config, output = _one(), tmp_path / "out.parquet"
     before = run_sweep(config, output).frame
     (cell,) = expand(config)
@@ -253,7 +223,7 @@ def test_damaged_record_is_noted_and_its_cell_run_again(tmp_path: Path, damage: 
     pd.testing.assert_frame_equal(repeatable(result.frame), repeatable(before))
 
 
-def test_failing_cell_is_recorded_and_the_rest_goes_on(tmp_path: Path) -> None:
+def test_failing_cell_is_recorded_and_the_rest_goes_on(tmp_path):
     (tmp_path / "broken").touch()
     config = small(task={"name": "failing", "folder": str(tmp_path), "doomed": [0]})
     output = tmp_path / "out.parquet"
@@ -273,7 +243,7 @@ def test_failing_cell_is_recorded_and_the_rest_goes_on(tmp_path: Path) -> None:
     assert mended.progress == SweepProgress(total=12, done=12, failed=0, kept=6)
 
 
-def test_cell_whose_worker_dies_is_recorded_and_takes_no_other_with_it(tmp_path: Path) -> None:
+def test_cell_whose_worker_dies_is_recorded_and_takes_no_other_with_it(tmp_path):
     config = _one(task={"name": "dying", "folder": "", "doomed": [0]}, seeds=[1, 0, 2, 3])
     frame = run_sweep(config, tmp_path / "out.parquet", tasks=FATES).frame
     assert list(zip(frame["seed"], frame["status"], strict=True)) == [
@@ -285,7 +255,7 @@ def test_cell_whose_worker_dies_is_recorded_and_takes_no_other_with_it(tmp_path:
     assert frame["error"][1].startswith("WorkerDied: ")
 
 
-def test_what_a_cell_may_be_and_return() -> None:
+def test_what_a_cell_may_be_and_return():
     (cell,) = expand(_one())
     assert execute(cell).status == "done"
     refused = execute(dataclasses.replace(cell, code="0123"))
@@ -301,7 +271,7 @@ def test_what_a_cell_may_be_and_return() -> None:
         shared.make_case().make_policy()
 
 
-def test_summary_is_mean_and_student_interval_over_seeds() -> None:
+def test_summary_is_mean_and_student_interval_over_seeds():
     values = [3.0, 5.0, 10.0]
     frame = pd.DataFrame(
         {
@@ -327,7 +297,7 @@ WRONG = tomllib.loads(Path(__file__).with_name("wrong_sweeps.toml").read_text(en
     [*WRONG["wrong"], {"instances": None, "says": "instances: "}],
     ids=lambda row: row["says"],
 )
-def test_wrong_configuration_is_refused_by_key(change: dict[str, Any]) -> None:
+def test_wrong_configuration_is_refused_by_key(change):
     wrong = {name: value for name, value in change.items() if name != "says"}
     with pytest.raises(oasis.OasisError) as caught:
         expand(sweep_config(SMALL | wrong))
@@ -335,12 +305,12 @@ def test_wrong_configuration_is_refused_by_key(change: dict[str, Any]) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_one_worker_gives_the_rows_of_many(swept: SweepResult, tmp_path: Path) -> None:
+def test_one_worker_gives_the_rows_of_many(swept, tmp_path):
     alone = run_sweep(small(), tmp_path / "alone.parquet", executor=Local(1))
     pd.testing.assert_frame_equal(repeatable(alone.frame), repeatable(swept.frame))
 
 
-def test_output_that_cannot_be_written_is_refused_before_anything_runs(tmp_path: Path) -> None:
+def test_output_that_cannot_be_written_is_refused_before_anything_runs(tmp_path):
     task = {"name": "counted", "folder": str(tmp_path)}
     taken = tmp_path / "taken.parquet"
     ResultStore.beside(taken).directory.symlink_to(tmp_path / "gone" / "away")
@@ -355,14 +325,14 @@ def test_output_that_cannot_be_written_is_refused_before_anything_runs(tmp_path:
 
 
 @dataclass(frozen=True)
-class FolderOptions(Options):
+class FolderOptions(tasks.Options):
     """Where the shared task counts its calls, and whether it fails."""
 
     folder: str = ""
     fails: bool = False
 
 
-def solved(case: Case) -> Figures:
+def solved(case: tasks.Case) -> tasks.Figures:
     """Leave a line in a file, in place of a solve."""
     with (Path(case.options.folder) / "solves").open("a", encoding="utf-8") as stream:
         stream.write(f"{len(case.instance.jobs)} {case.seed}\n")
@@ -371,14 +341,16 @@ def solved(case: Case) -> Figures:
     return {"jobs": len(case.instance.jobs)}
 
 
-def used(case: Case) -> Figures:
+def used(case: tasks.Case) -> tasks.Figures:
     """What the shared task found, beside the policy."""
     return {"total_utility": 1.0, "jobs": case.shared["jobs"]}
 
 
 COUNTING = {
-    **TASKS,
-    "used": CellTask("used", used, FolderOptions, shared=CellTask("s", solved, FolderOptions)),
+    **tasks.TASKS,
+    "used": tasks.CellTask(
+        "used", used, FolderOptions, shared=tasks.CellTask("s", solved, FolderOptions)
+    ),
 }
 
 
@@ -390,7 +362,7 @@ def solves(folder: Path) -> list[str]:
     return sorted((folder / "solves").read_text(encoding="utf-8").splitlines())
 
 
-def test_shared_task_runs_once_an_instance_and_seed(tmp_path: Path) -> None:
+def test_shared_task_runs_once_an_instance_and_seed(tmp_path):
     reports: list[SweepProgress] = []
     output = tmp_path / "o.parquet"
     result = run_sweep(counting(tmp_path), output, tasks=COUNTING, on_progress=reports.append)
@@ -402,7 +374,7 @@ def test_shared_task_runs_once_an_instance_and_seed(tmp_path: Path) -> None:
     assert steps == list(range(17)), "each solve and each run is a step"
 
 
-def test_recorded_solves_are_not_repeated(tmp_path: Path) -> None:
+def test_recorded_solves_are_not_repeated(tmp_path):
     output = tmp_path / "o.parquet"
     first = run_sweep(counting(tmp_path), output, tasks=COUNTING)
     store = ResultStore.beside(output)
@@ -416,7 +388,7 @@ def test_recorded_solves_are_not_repeated(tmp_path: Path) -> None:
     assert kept.progress == SweepProgress(12, 12, kept=12), "nothing is left to solve for"
 
 
-def test_an_instance_file_is_solved_once_whatever_the_seeds(tmp_path: Path) -> None:
+def test_an_instance_file_is_solved_once_whatever_the_seeds(tmp_path):
     path = tmp_path / "a.json"
     oasis.write(oasis.generate("testbed", jobs=2, seed=1), path)
     one_file = small(instances=[{"file": str(path)}]).instances
@@ -425,7 +397,7 @@ def test_an_instance_file_is_solved_once_whatever_the_seeds(tmp_path: Path) -> N
     assert solves(tmp_path) == ["2 0"]
 
 
-def test_what_ends_the_shared_task_ends_its_cells(tmp_path: Path) -> None:
+def test_what_ends_the_shared_task_ends_its_cells(tmp_path):
     output = tmp_path / "o.parquet"
     result = run_sweep(counting(tmp_path, fails=True), output, tasks=COUNTING)
     assert result.progress.failed == 12
@@ -436,7 +408,7 @@ def test_what_ends_the_shared_task_ends_its_cells(tmp_path: Path) -> None:
     assert len(solves(tmp_path)) == 8
 
 
-def case(objective: float, upper: float, proven: bool) -> Case:
+def case(objective: float, upper: float, proven: bool) -> tasks.Case:
     """FIFO on an instance, with an offline solve that found this."""
     changes = {"instances": [{"preset": "testbed", "jobs": 3}], "policies": [{"name": "fifo"}]}
     (cell,) = expand(small(**changes, seeds=[1], task=RATIO))
@@ -451,11 +423,11 @@ def case(objective: float, upper: float, proven: bool) -> Case:
     return replace(cell.make_case(), shared=shared)
 
 
-def test_a_policy_better_than_the_unfinished_solve_is_the_better_lower_bound() -> None:
-    earned = float(ratio(case(1e9, 1e9, proven=True))["total_utility"])  # type: ignore[arg-type]
-    found = ratio(case(earned / 2, earned * 3, proven=False))
+def test_a_policy_better_than_the_unfinished_solve_is_the_better_lower_bound():
+    earned = float(tasks.ratio(case(1e9, 1e9, proven=True))["total_utility"])  # type: ignore[arg-type]
+    found = tasks.ratio(case(earned / 2, earned * 3, proven=False))
     assert (found["ratio"], found["ratio_lower"]) == (None, 1.0)
     assert found["ratio_upper"] == pytest.approx(3.0)
     assert found["offline_objective"] == earned
     with pytest.raises(oasis.SolverError, match=r"^fifo earned .*, more than the offline upper"):
-        ratio(case(0.5, 0.5, proven=True))
+        tasks.ratio(case(0.5, 0.5, proven=True))

@@ -1,7 +1,8 @@
-"""What words and values are read as, and the one line that refuses the others."""
+"""What words and values are read as, and the one line that refuses others, also of a command."""
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+import pandas as pd
 import pytest
 
 import oasis
@@ -31,6 +33,7 @@ from experiments.evaluation.tables import SPACE, duration_text
 from experiments.evaluation.whatif_result import Goal
 from experiments.figures.settings import FigureSettings
 from experiments.sweep import expand
+from tests.builders import elastic_data
 from tests.sweeping import small
 
 VALUES = tomllib.loads(Path(__file__).with_name("values.toml").read_text(encoding="utf-8"))
@@ -52,10 +55,14 @@ def ratio_options(**task: Any) -> Any:
     return expand(small(task={"name": "ratio", **task}))[0].options
 
 
-def log(text: str) -> Any:
-    """Read a log of this text."""
-    Path("log.csv").write_text(text)
-    return read_training_log(Path("log.csv"))
+def of_a_file(read: Callable[[Path], Any]) -> Callable[[str], Any]:
+    """Let `read` read a file of a text, in the working directory."""
+
+    def reader(text: str) -> Any:
+        Path("file.csv").write_text(text)
+        return read(Path("file.csv"))
+
+    return reader
 
 
 READERS: dict[str, Callable[[Any], Any]] = {
@@ -70,7 +77,8 @@ READERS: dict[str, Callable[[Any], Any]] = {
     "number": lambda text: number(float(text)),
     "percent": lambda text: percent(float(text)),
     "goal": Goal.read,
-    "log": log,
+    "log": of_a_file(read_training_log),
+    "nodes": of_a_file(lambda path: machine_list(str(path))),
     "space": lambda options: oasis.Space(**options),
     "task": lambda options: ratio_options(**options),
     "policy": lambda options: make_policy(instance=INSTANCE, **options),
@@ -82,7 +90,8 @@ READERS: dict[str, Callable[[Any], Any]] = {
     ("reader", "text", "value"),
     [(reader, *row) for reader, rows in VALUES["right"].items() for row in rows.items()],
 )
-def test_what_a_word_is_read_as(reader: str, text: str, value: Any) -> None:
+def test_what_a_word_is_read_as(reader, text, value, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     if reader in KINDS:
         option = Option("x", KINDS[reader], None)
         found = option.parse(text)
@@ -105,14 +114,12 @@ def test_what_a_word_is_read_as(reader: str, text: str, value: Any) -> None:
         for value in values
     ],
 )
-def test_a_wrong_value_is_refused_in_one_line(
-    reader: str, value: Any, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_wrong_value_is_refused_in_one_line(reader, value, says, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     read = Option("x", KINDS[reader], None).check if reader in KINDS else READERS[reader]
     with pytest.raises(ValueError, match=r"^[^\n]+$") as refused:
         read(value)
-    assert says in str(refused.value)
+    assert str(refused.value).removeprefix("file.csv: ").startswith(says)
     assert "--" not in str(refused.value).removeprefix("--x"), "flags are no matter of Python"
 
 
@@ -140,11 +147,12 @@ class Speeds:
     other: object = None
 
 
-def test_fields_and_their_sentences() -> None:
+def test_fields_and_their_sentences():
     found = options_of(Speeds)
     assert list(found) == ["fast", "slow", "kind", "label"]  # text cannot express an object
     assert found["fast"] == Option("fast", float, 2.0, "Metres a second")
     assert found["slow"].help == "Metres a second"
+    assert found["slow"].parse("none") is None
     assert found["kind"].help == "Which of two"
     assert found["label"].help == "what it is called"
 
@@ -156,14 +164,14 @@ class Derived(LAS):
         super().__init__(seed)
 
 
-def test_parameters_of_a_constructor_are_documented_by_its_bases_too() -> None:
+def test_parameters_of_a_constructor_are_documented_by_its_bases_too():
     assert list(options_of(Derived)) == ["seed"], "the other has no default, so it is no option"
     assert options_of(Derived)["seed"].help == options_of(LAS)["seed"].help != ""
     assert options_of(LAS)["thresholds"].is_row
     assert "seed" not in options_of(LAS, without=("seed",))
 
 
-def test_units_of_work_are_no_time() -> None:
+def test_units_of_work_are_no_time():
     assert isinstance(read_seconds("5s"), Duration)
     units = {"work_limit": 3.0, "no_improvement": 5.0}
     assert Limits(**units).given() == units
@@ -171,7 +179,41 @@ def test_units_of_work_are_no_time() -> None:
         Limits(None, 3.0, no_improvement=read_seconds("5s")).given()
 
 
-def test_a_sweep_reads_the_same_units() -> None:
+def test_a_sweep_reads_the_same_units():
     made = ratio_options(time_limit="2m", gap="5%", no_improvement="500ms")
     assert made == ratio_options(time_limit=120.0, gap=0.05, no_improvement=0.5)
     assert ratio_options(time_limit="inf").time_limit is None
+
+
+REFUSED = tomllib.loads(Path(__file__).with_name("refused.toml").read_text(encoding="utf-8"))
+
+
+def contents() -> dict[Path, bytes]:
+    """All files of the working directory."""
+    return {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
+
+
+@pytest.fixture
+def files(call, example, trace):
+    """The files beside the lines, in the working directory."""
+    for name, text in REFUSED["files"].items():
+        Path(name).write_text(text.removeprefix("\n"))
+    Path("elastic.json").write_text(json.dumps(elastic_data(2)))
+    Path("i").write_bytes(example.read_bytes())
+    pd.DataFrame({"a": [1]}).to_parquet("other.parquet")
+
+
+@pytest.mark.usefixtures("files")
+@pytest.mark.parametrize("row", REFUSED["lines"].strip().splitlines())
+def test_what_is_refused_is_one_line_and_costs_no_file(call, row):
+    line, says = row.split(" => ")
+    if "run.json" in line:
+        assert call("run i -o run.json")[0] == 0
+    before = contents()
+    code, out, err = call(line)
+    *notes, last = err.splitlines()
+    assert (code, out) == (2, "")
+    assert says in last
+    assert last.startswith("oasis: ")
+    assert notes == [] or line.startswith("whatif")
+    assert contents() == before

@@ -32,7 +32,7 @@ def document_of(call: Call, line: str) -> dict[str, Any]:
     return found
 
 
-def test_the_tables_the_answer_and_the_notes(call: Call) -> None:
+def test_the_tables_the_answer_and_the_notes(call):
     code, out, err = call("whatif jobs.csv --machines 2x8 --policies fifo,srtf,las")
     assert code == 0
     assert "serves these 40 jobs best" in " ".join(out.split())
@@ -47,7 +47,7 @@ def test_the_tables_the_answer_and_the_notes(call: Call) -> None:
     assert "dorm" in err
 
 
-def test_the_page_says_what_was_guessed_and_left_out(call: Call) -> None:
+def test_the_page_says_what_was_guessed_and_left_out(call):
     rows = "job_id,submit_min,wait,runtime,gpus\na,0,5,60,4\nb,1,,60,four\nc,2,7,60,2\n"
     Path("odd.csv").write_text(rows)
     assert call("whatif odd.csv --loads 1 --policies fifo -o r.json")[0] == 0
@@ -68,7 +68,7 @@ def test_the_page_says_what_was_guessed_and_left_out(call: Call) -> None:
     assert all(note in Path("p.html").read_text() for note in said)
 
 
-def test_jobs_that_still_run_may_leave_nothing_of_the_machines_in_reality(call: Call) -> None:
+def test_jobs_that_still_run_may_leave_nothing_of_the_machines_in_reality(call):
     rows = ("job,submitted,started,ended,gpus", "a,0,0,60,4", "h,0,0,,16", "b,10,10,70,4")
     Path("held.csv").write_text("\n".join(rows))
     line = "whatif held.csv --machines 1x8 --policies fifo --loads 1 -o r.json"
@@ -80,7 +80,7 @@ def test_jobs_that_still_run_may_leave_nothing_of_the_machines_in_reality(call: 
     assert "up to 24 GPUs were in use at once" in out
 
 
-def test_the_document_is_a_result_that_a_report_takes(call: Call) -> None:
+def test_the_document_is_a_result_that_a_report_takes(call):
     options = "--policies fifo,srsf --loads 1 --fewer 1 --more 2 --goal 'p95 wait < 10 min'"
     assert call(f"whatif jobs.csv --machines 2x8 {options} -o r.json")[0] == 0
     found = oasis.read_result("r.json")
@@ -109,7 +109,7 @@ def test_the_document_is_a_result_that_a_report_takes(call: Call) -> None:
     assert Path("p.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_command_on_the_page_and_two_processes_make_the_same_document(call: Call) -> None:
+def test_the_command_on_the_page_and_two_processes_make_the_same_document(call):
     options = "--policies fifo,las --set las.thresholds=2,5 --loads 1.5 --processes 1 -o r.json"
     assert call(f"whatif jobs.csv --machines 2x8 {options}")[0] == 0
     document = json.loads(Path("r.json").read_text())
@@ -126,7 +126,7 @@ def read(file: str) -> list[dict[str, str]]:
     return list(csv.DictReader(Path(file).read_text().splitlines()))
 
 
-def test_tables_of_jobs_and_owners(call: Call) -> None:
+def test_tables_of_jobs_and_owners(call):
     line = "whatif jobs.csv --machines 2x8 --policies fifo,srtf --loads 1.5 --csv"
     assert call(f"{line} my")[0] == 0
     rows = read("my-jobs.csv")
@@ -159,9 +159,7 @@ class Interrupted:
             yield found
 
 
-def test_ctrl_c_keeps_what_is_done_and_the_next_run_goes_on(
-    call: Call, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ctrl_c_keeps_what_is_done_and_the_next_run_goes_on(call, monkeypatch):
     line = "whatif jobs.csv --machines 2x8 --policies fifo,srtf,las --loads 1 --processes 1"
     kept = f"{line} --records kept --json"
     monkeypatch.setattr(whatif, "engine_of", lambda *_: Interrupted(after=3))
@@ -192,9 +190,7 @@ def test_ctrl_c_keeps_what_is_done_and_the_next_run_goes_on(
         (60, ""),
     ],
 )
-def test_numbers_that_no_cluster_has_are_warned_of(
-    call: Call, wait: int | None, warning: str
-) -> None:
+def test_numbers_that_no_cluster_has_are_warned_of(call, wait, warning):
     """Ten jobs of 5 s, one an hour: with their hours read as seconds, or their GPUs as machines."""
     rows = ["id,submitted,duration,gpus,started"]
     rows += [f"j{k},{3600 * k},5,1,{'' if wait is None else 3600 * k + wait}" for k in range(10)]
@@ -218,7 +214,7 @@ class Bad(BasePolicy):
 """
 
 
-def test_a_policy_that_fails_is_named_and_costs_no_other(call: Call) -> None:
+def test_a_policy_that_fails_is_named_and_costs_no_other(call):
     Path("mine.py").write_text(BAD)
     code, out, err = call("whatif jobs.csv --policies fifo,mine.py:Bad --loads 1")
     assert (code, "fifo" in out) == (4, True)
@@ -226,7 +222,7 @@ def test_a_policy_that_fails_is_named_and_costs_no_other(call: Call) -> None:
     assert "KeyError" in err
 
 
-def test_pictures_and_section_of_a_result_of_one_policy(call: Call) -> None:
+def test_pictures_and_section_of_a_result_of_one_policy(call):
     document = document_of(call, "jobs.csv --policies fifo --loads 2")
     found = WhatIf.from_dict(document)
     section = whatif_section("r.json", document, found, ())
@@ -240,7 +236,7 @@ def test_pictures_and_section_of_a_result_of_one_policy(call: Call) -> None:
     assert WhatIf.from_dict(interrupted).to_dict() == interrupted
 
 
-def test_utilities_of_the_table_are_added_and_bounded(call: Call) -> None:
+def test_utilities_of_the_table_are_added_and_bounded(call):
     """Two jobs that cannot both be in time: the second is worth more, and FIFO misses it."""
     rows = "id,submitted,duration,gpus,owner,prize,due\na,0,60,8,ann,3,\nb,0,60,8,bob,5,60\n"
     Path("worth.csv").write_text(rows)
@@ -261,7 +257,7 @@ def test_utilities_of_the_table_are_added_and_bounded(call: Call) -> None:
     assert WhatIf.from_dict(document).to_dict() == document
 
 
-def test_utilities_are_drawn_by_a_rule_that_is_printed(call: Call) -> None:
+def test_utilities_are_drawn_by_a_rule_that_is_printed(call):
     line = "jobs.csv --machines 2x8 --policies fifo,srsf --loads 1"
     code, out, err = call(f"whatif {line} --utilities drawn --seed 3")
     assert code == 0
@@ -278,7 +274,7 @@ def test_utilities_are_drawn_by_a_rule_that_is_printed(call: Call) -> None:
     assert "worth" not in call(f"whatif {line}")[1]
 
 
-def test_machines_are_named_alike_in_replay_and_import(call: Call) -> None:
+def test_machines_are_named_alike_in_replay_and_import(call):
     Path("nodes.csv").write_text("gpus,count\n8,2\n")
     means = set()
     for how in ("--machines 2x8", "--machines nodes.csv", "--servers 2"):

@@ -14,31 +14,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from baselines import EASY, FIFO, LAS, SJF, SRTF
+from experiments.evaluation import whatif
 from experiments.evaluation import whatif_result as texts
 from experiments.evaluation.comparison import CHOSEN
-from experiments.evaluation.machines import machine_list
 from experiments.evaluation.tables import SPACE, duration_text
-from experiments.evaluation.whatif import (
-    Scenario,
-    busiest_moment,
-    figures,
-    is_recorded,
-    policy_figures,
-    recorded_figures,
-    run,
-    smallest_machines,
-)
 from experiments.evaluation.whatif_result import RECORDED, SIZES, Goal, Setting, WhatIf, next_count
-from experiments.plotting.whatif import (
-    loads_figure,
-    over_time_figure,
-    waiting_figure,
-)
+from experiments.plotting import whatif as pictures
 from oasis.model.errors import InputError
 from oasis.scheduling.job import Allocation
 from oasis.scheduling.policy import BasePolicy, Plan, View
 from oasis.simulator import PlainJob, Policy, replay, rigid_workload
-from oasis.simulator.workload import Held
 from tests.unit.experiments.test_plotting import assert_readable
 from tests.whatif_jobs import jobs_frame
 
@@ -77,16 +62,14 @@ class AsItWas(BasePolicy):
 
 
 @pytest.mark.parametrize("held", [(), ((-50.0, 900.0, 30), (400.0, 1e6, 7))])
-def test_what_really_happened_replayed_with_its_own_start_times_gives_its_numbers_back(
-    held: Held,
-) -> None:
+def test_what_really_happened_replayed_with_its_own_start_times_gives_its_numbers_back(held):
     """The replay is one of the simulator; the numbers of the trace are taken without it."""
     jobs = drawn(200)
     columns = jobs_frame(jobs)
-    gpus = busiest_moment(columns, held)
+    gpus = whatif.busiest_moment(columns, held)
     policy = AsItWas({job.id: job.started or 0.0 for job in jobs})
-    replayed, _ = policy_figures(Scenario(columns, (gpus,), held=held), policy)
-    told = recorded_figures(columns, gpus, held)
+    replayed, _ = whatif.policy_figures(whatif.Scenario(columns, (gpus,), held=held), policy)
+    told = whatif.recorded_figures(columns, gpus, held)
     assert told.pop("peak") == gpus
     for name in ("told", "parameters"):
         assert replayed.pop(name) == told.pop(name) or name == "parameters"
@@ -104,11 +87,11 @@ def _flat(value: Any) -> list[float]:
 
 
 @pytest.mark.parametrize("policy", [FIFO, SRTF, LAS])
-def test_figures_are_those_of_plain_loops(policy: type[Policy]) -> None:
+def test_figures_are_those_of_plain_loops(policy):
     jobs = drawn(80, recorded=False)
     columns = jobs_frame(jobs)
     outcome = replay(rigid_workload(jobs, 2, 8), policy())
-    found = figures(run(Scenario(columns, (8, 8)), policy()), 16)
+    found = whatif.figures(whatif.run(whatif.Scenario(columns, (8, 8)), policy()), 16)
     ends = sorted(job.end - job.arrival for job in outcome.jobs)
     waits = sorted(job.waiting for job in outcome.jobs)
     for share, name in ((0.5, "p50"), (0.9, "p90"), (0.95, "p95"), (0.99, "p99")):
@@ -142,10 +125,10 @@ def test_figures_are_those_of_plain_loops(policy: type[Policy]) -> None:
 
 
 @pytest.mark.parametrize("policy", [FIFO, SRTF, LAS])
-def test_the_queue_over_time_adds_up_to_all_waiting(policy: type[Policy]) -> None:
+def test_the_queue_over_time_adds_up_to_all_waiting(policy):
     jobs = jobs_frame(drawn(120, recorded=False))
-    times = run(Scenario(jobs, (16,)), policy())
-    series = figures(times, 16)["series"]
+    times = whatif.run(whatif.Scenario(jobs, (16,)), policy())
+    series = whatif.figures(times, 16)["series"]
     length = (series["end"] - series["begin"]) / len(series["waiting"])
     assert sum(series["waiting"]) * length == pytest.approx(times.jobs.waiting.sum(), rel=1e-4)
     held = sum(series["in_use"]) * length
@@ -154,59 +137,41 @@ def test_the_queue_over_time_adds_up_to_all_waiting(policy: type[Policy]) -> Non
     assert times.queue[1][-1] == 0
 
 
-def test_a_job_that_paused_waited_for_the_pause_too() -> None:
+def test_a_job_that_paused_waited_for_the_pause_too():
     paused = PlainJob("a", 0.0, 60.0, 8, "ann", started=10.0, ended=100.0)
-    found = recorded_figures(jobs_frame([paused]), 8)
+    found = whatif.recorded_figures(jobs_frame([paused]), 8)
     assert found["waiting"]["mean"] == 40.0
     assert found["preemptions"] == 1
 
 
-def test_machines_that_hold_the_busiest_moment() -> None:
+def test_machines_that_hold_the_busiest_moment():
     jobs = jobs_frame([PlainJob("a", 0.0, 10.0, 5), PlainJob("b", 0.0, 9.0, 12)])
-    assert smallest_machines(jobs, 8, "pooled")[0] == (8, 8, 8)
+    assert whatif.smallest_machines(jobs, 8, "pooled")[0] == (8, 8, 8)
     late = jobs_frame([PlainJob("a", 0.0, 10.0, 5), PlainJob("b", 0.0, 9.0, 12, started=10.0)])
-    assert smallest_machines(late, 8, "pooled")[0] == (8, 8)
-    assert smallest_machines(late, 8, "pooled", ((-5.0, 11.0, 5),))[0] == (8, 8, 8)
+    assert whatif.smallest_machines(late, 8, "pooled")[0] == (8, 8)
+    assert whatif.smallest_machines(late, 8, "pooled", ((-5.0, 11.0, 5),))[0] == (8, 8, 8)
 
 
-def test_machines_that_a_user_names(tmp_path: Any) -> None:
-    assert machine_list("2x8, 1X4") == (8, 8, 4)
-    file = tmp_path / "nodes.csv"
-    file.write_text("name,GPU,count\na,8,2\nb,0,9\nc,4,1\n")
-    assert machine_list(str(file)) == (8, 8, 4)
-    for header in ("machineId, Number of GPUs,memory", "machine,cap_gpu,gpu_type"):  # public ones
-        file.write_text(f"{header}\nm1,2,x\nm2,8,x\n")
-        assert machine_list(str(file)) == (2, 8)
-    file.write_text("name,gpu\na,8\nb,many\n")
-    with pytest.raises(InputError, match=r"line 3, gpu: expected a whole number, got 'many'"):
-        machine_list(str(file))
-    file.write_text("name,cards\na,8\n")
-    with pytest.raises(
-        InputError, match=r"one of the columns gpus, gpu, num_gpus, .*, got name, cards"
-    ):
-        machine_list(str(file))
-
-
-def test_a_load_moves_submissions_and_nothing_else() -> None:
+def test_a_load_moves_submissions_and_nothing_else():
     jobs = jobs_frame(drawn(20))
-    faster = Scenario(jobs, (16,), load=2.0).jobs
+    faster = whatif.Scenario(jobs, (16,), load=2.0).jobs
     assert (faster.submitted * 2 == jobs.submitted).all()
     assert (faster.duration == jobs.duration).all()
-    assert is_recorded(jobs)
-    assert not is_recorded(faster)
+    assert whatif.is_recorded(jobs)
+    assert not whatif.is_recorded(faster)
 
 
 def result(jobs: list[PlainJob], *policies: Policy, machines: tuple[int, ...] = (16,)) -> WhatIf:
     columns = jobs_frame(jobs)
-    scenario = Scenario(columns, machines)
-    rows = {one.name: policy_figures(scenario, one)[0] for one in policies}
-    if is_recorded(columns):
-        rows = {RECORDED: recorded_figures(columns, sum(machines)), **rows}
+    scenario = whatif.Scenario(columns, machines)
+    rows = {one.name: whatif.policy_figures(scenario, one)[0] for one in policies}
+    if whatif.is_recorded(columns):
+        rows = {RECORDED: whatif.recorded_figures(columns, sum(machines)), **rows}
     setting = Setting(1.0, machines, 100.0, rows, None, *scenario.offered)
     return WhatIf((setting,), tuple(columns.owner.cat.categories), {"jobs": len(jobs)})
 
 
-def test_the_answer_says_what_the_numbers_say() -> None:
+def test_the_answer_says_what_the_numbers_say():
     found = result(drawn(60, recorded=False), FIFO(), SRTF())
     first, second, third, *_ = texts.answer(found)
     mean = duration_text(found.first.policies["srtf"]["completion"]["mean"])
@@ -228,7 +193,7 @@ def test_the_answer_says_what_the_numbers_say() -> None:
 
 
 @pytest.mark.parametrize("unit", [1.0, 86400.0])
-def test_the_words_of_the_pictures_are_whole_and_apart(unit: float) -> None:
+def test_the_words_of_the_pictures_are_whole_and_apart(unit):
     jobs = [
         replace(job, submitted=unit * job.submitted, duration=unit * job.duration)
         for job in drawn(40, recorded=False)
@@ -237,12 +202,12 @@ def test_the_words_of_the_pictures_are_whole_and_apart(unit: float) -> None:
     many = dict.fromkeys(CHOSEN, found.first.policies["fifo"])  # a legend of many rows
     loads = [replace(found.first, load=load, policies=many) for load in (1.0, 1.5)]
     found = replace(found, settings=tuple(loads))
-    assert_readable(loads_figure(found))
-    assert_readable(waiting_figure(found))
-    assert_readable(over_time_figure(found, "waiting"))
+    assert_readable(pictures.loads_figure(found))
+    assert_readable(pictures.waiting_figure(found))
+    assert_readable(pictures.over_time_figure(found, "waiting"))
 
 
-def test_what_really_happened_is_the_reference_only_where_it_is_known_of_every_job() -> None:
+def test_what_really_happened_is_the_reference_only_where_it_is_known_of_every_job():
     jobs = drawn(40)
     assert result(jobs, FIFO(), SRTF()).reference == RECORDED
     jobs[3] = PlainJob("j3", jobs[3].submitted, 60.0, 1, "ann")
@@ -251,7 +216,7 @@ def test_what_really_happened_is_the_reference_only_where_it_is_known_of_every_j
     assert "known of 39 of 40 jobs" in " ".join(texts.notes(found))
 
 
-def test_a_document_is_read_back_and_a_wrong_one_is_named() -> None:
+def test_a_document_is_read_back_and_a_wrong_one_is_named():
     document = result(drawn(20), FIFO(), SRTF()).to_dict()
     assert WhatIf.from_dict(document).to_dict() == document
     document["settings"][0]["policies"]["fifo"]["by_owner"]["jobs"].pop()
@@ -263,7 +228,7 @@ def test_a_document_is_read_back_and_a_wrong_one_is_named() -> None:
 
 
 @pytest.mark.parametrize(("gap", "grows"), [(3600.0, False), (1800.0, False), (1799.0, True)])
-def test_wanted_gpu_hours_beside_those_there_are(gap: float, grows: bool) -> None:
+def test_wanted_gpu_hours_beside_those_there_are(gap, grows):
     """Three jobs of 4 GPU-hours each, two gaps apart in all, on 12 GPUs; exact, by hand."""
     jobs = [PlainJob(f"j{k}", k * gap, 3600.0, 4, "ann") for k in range(3)]
     found = result(jobs, FIFO(), machines=(12,))
@@ -274,7 +239,7 @@ def test_wanted_gpu_hours_beside_those_there_are(gap: float, grows: bool) -> Non
     assert texts.tables(found)[-1][2][0][-1] == ("grows for ever" if grows else "does not grow")
 
 
-def test_goals_are_read_in_letters_of_any_case() -> None:
+def test_goals_are_read_in_letters_of_any_case():
     assert Goal.read("P95 Wait <= 10 MIN") == replace(
         Goal.read("p95 wait <= 10 min"), text="P95 Wait <= 10 MIN"
     )
@@ -282,9 +247,7 @@ def test_goals_are_read_in_letters_of_any_case() -> None:
 
 
 @given(st.integers(1, 9), st.integers(0, 40), st.integers(0, 60))
-def test_a_search_ends_at_the_fewest_and_one_fewer_was_tried(
-    least: int, more: int, at: int
-) -> None:
+def test_a_search_ends_at_the_fewest_and_one_fewer_was_tried(least, more, at):
     goal, tried = Goal.read("mean wait < 10 s"), dict[int, float | None]()
     while (count := next_count(goal, least, least + more, tried)) is not None:
         assert least <= count <= least + more

@@ -18,8 +18,7 @@ from oasis.solvers import Status, highs
 from oasis.solvers.budget import Budget
 from oasis.solvers.lp import Relaxation
 from offline import BendersParams, solve
-from offline.benders import decomposition
-from offline.benders.decomposition import LEVELS, Decomposition
+from offline.benders.decomposition import LEVELS
 from offline.benders.master import CountModel
 from offline.heuristics.recombination import Alternation
 from offline.heuristics.window_search import WindowSearch
@@ -386,48 +385,6 @@ def test_masters_prove_the_enumerated_optimum_below_simple_bounds(size, phase):
         found = proven(instance, None, reached, hurried(size))
         assert found == pytest.approx(best, rel=PROOF, abs=DIGITS)
     assert reached[phase] > len(TIGHT) / 2
-
-
-def masters(instance, params):
-    """Which masters a solve enters, in order; that no heuristic spares it any."""
-    entered: list[str] = []
-    with pytest.MonkeyPatch.context() as patch:
-        unaided(patch)
-        result = solve(
-            instance,
-            "benders",
-            time_limit=None,
-            params=params,
-            warm_start={},
-            on_progress=lambda progress: entered.append(progress.phase),
-        )
-    assert result.status is Status.OPTIMAL
-    assert result.objective == solve(instance, "bruteforce").objective
-    return [phase for phase in entered if phase in {FRACTIONS, WHOLE}]
-
-
-@pytest.mark.parametrize(("small", "first"), [(SMALL, WHOLE), (0, FRACTIONS)])
-def test_whole_counts_come_first_on_small_instances_alone(small, first):
-    instance = at_odds(CROSSED, *(unit_job(f"j{k}", 1.0) for k in range(4)))
-    assert masters(instance, hurried(small))[0] == first
-
-
-def test_whole_counts_that_take_too_long_hand_over_to_fractions(
-    monkeypatch,
-):
-    """One master of whole counts does not do for crossed friends."""
-    cycle, levels = Decomposition.cycle, []
-
-    def noted(run):
-        levels.append(run._level)
-        cycle(run)
-
-    monkeypatch.setattr(Decomposition, "cycle", noted)
-    instance = at_odds(CROSSED, *(unit_job(f"j{k}", 1.0) for k in range(4)))
-    monkeypatch.setattr(decomposition, "WHOLE_LIMIT", 0.0)
-    entered = masters(instance, hurried())
-    assert FRACTIONS in entered
-    assert levels[0] == 0
 
 
 def test_counts_that_patterns_cover_in_halves_are_forbidden(

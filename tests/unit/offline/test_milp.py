@@ -1,6 +1,5 @@
 """Known optima of the compact model, its certificates and its refusals."""
 
-import json
 import math
 from dataclasses import replace
 
@@ -14,7 +13,6 @@ from oasis import (
     Deadline,
     Instance,
     Piecewise,
-    Schedule,
     Server,
     SolverError,
 )
@@ -203,14 +201,3 @@ def test_a_schedule_that_proves_the_bound_is_optimal_whatever_the_solver_says(mo
     result = solve(problem, "milp", warm_start=known)
     assert result.status is Status.OPTIMAL
     assert (result.objective, result.upper_bound) == (10.0, 10.0)
-
-
-def test_result_is_plain_data():
-    result = solve(instance(job()))
-    data = json.loads(json.dumps(result.to_dict(), allow_nan=False))
-    assert data["status"] == "optimal"
-    assert data["objective"] == 10.0
-    assert data["gap"] == result.gap
-    assert data["version"] == oasis.__version__
-    assert data["parameters"]["solver"].startswith("HiGHS ")
-    assert Schedule.from_dict(data["schedules"][0]) == result.schedules["a"]

@@ -169,6 +169,7 @@ def test_known_false_optima_of_masters_are_solved_right(name, monkeypatch):
     for presolve in (True, False):
         found = highs.solve(problem, presolve=presolve, is_relaxation=True)
         assert found.objective == pytest.approx(truth)
+    assert highs.solve(problem).objective == pytest.approx(truth)
     monkeypatch.setattr(highs, "PRESOLVE_RULE_OFF", 4096)
     wrong = highs.solve(problem)
     assert wrong.status is Status.OPTIMAL

@@ -44,7 +44,7 @@ from offline.enumeration import fitting_counts
 from offline.model.arrays import GroupArrays, OfflineArrays
 from offline.params import ColumnGenerationParams
 from offline.patterns import Cut, CutGenerator
-from offline.state import SolveState, decide
+from offline.state import Phase, SolveState, decide
 from tests import builders
 from tests.oracle.tiny import on_one_server, seeded, tiny_instance
 from tests.strategies import all_instances, fewer
@@ -84,6 +84,18 @@ def test_usage_of_a_class_is_the_share_of_all_its_servers_and_costs_what_prices_
                 cost += sum(n * float(prices[t, s] @ demand) for t, s, n in table.tolist())
     assert (total <= 1 + 1e-9).all()  # feasible schedules satisfy the rows of every grouping
     assert total @ duals == pytest.approx(cost)  # and cost what their rows say
+
+
+def test_ctrl_c_in_the_lp_ends_the_solve_there():
+    seen = list[str]()
+
+    def interrupt(progress):
+        seen.append(progress.phase)
+        if seen.count(Phase.CONFIGURATION_LP) == 3:
+            raise KeyboardInterrupt
+
+    result = solve(INSTANCE, "colgen", work_limit=5.0, on_progress=interrupt)
+    assert (result.status, seen[-1]) == (Status.INTERRUPTED, Phase.CONFIGURATION_LP)
 
 
 def test_groupings_get_finer_and_end_with_identical_servers():

@@ -267,10 +267,12 @@ def test_a_solver_that_does_not_hear_ctrl_c_is_left_with_the_bound_it_told(monke
     monkeypatch.setattr(running, "GRACE_SECONDS", 0.01)
     monkeypatch.setattr(RunningSolve, "_work", deaf)
     monkeypatch.setattr(RunningSolve, "_report", interrupt)
-    solution = highs.solve(small(sense))
+    run = highs.start(small(sense))
+    run.stop()
+    solutions = [highs.solve(small(sense)), run.finish()]
     leave.set()
-    assert (solution.status, solution.objective, solution.values) == (Status.INTERRUPTED, None, {})
-    assert solution.bound == (math.inf if sense == pulp.LpMaximize else -math.inf)
+    worst = math.inf if sense == pulp.LpMaximize else -math.inf
+    assert solutions == [Solution(Status.INTERRUPTED, None, worst, math.inf, {})] * 2
 
 
 @pytest.mark.parametrize("sense", [pulp.LpMaximize, pulp.LpMinimize])
