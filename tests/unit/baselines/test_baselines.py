@@ -1,7 +1,6 @@
 """The baselines on cases worked out by hand."""
 
 import re
-from typing import Any
 
 import numpy as np
 import pytest
@@ -99,7 +98,7 @@ def test_what_never_fits_is_rejected_at_once(name):
     assert run.decisions[1].completion is not None
 
 
-def test_every_policy_is_known_by_its_name_and_in_one_list() -> None:
+def test_every_policy_is_known_by_its_name_and_in_one_list():
     lists = (POLICIES, QUEUES, CONTROLLERS)
     assert set(ALL) == {name for names in lists for name in names}
     assert len(ALL) == sum(map(len, lists))
@@ -107,14 +106,14 @@ def test_every_policy_is_known_by_its_name_and_in_one_list() -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_the_seed_goes_to_those_that_draw(name: str) -> None:
+def test_the_seed_goes_to_those_that_draw(name):
     parameters = make(name, 5).parameters
     assert parameters.get("seed", 5) == 5
     draws_nothing = {"drf", "dorm", *CONTROLLERS} - {"kubernetes-default"}
     assert ("seed" in parameters) == (name not in draws_nothing)
 
 
-def test_an_unknown_name_or_option_is_refused() -> None:
+def test_an_unknown_name_or_option_is_refused():
     with pytest.raises(ValueError) as caught:  # noqa: PT011 - the whole message is compared
         make("best")
     assert str(caught.value) == f"policy: expected one of {', '.join(ALL)}, got 'best'"
@@ -125,6 +124,6 @@ def test_an_unknown_name_or_option_is_refused() -> None:
 
 
 @pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: wrong["says"])
-def test_a_wrong_option_is_refused_by_its_name(wrong: dict[str, Any]) -> None:
+def test_a_wrong_option_is_refused_by_its_name(wrong):
     with pytest.raises(ValueError, match=re.escape(wrong["says"])):
         ALL[wrong["policy"]](**wrong["options"])

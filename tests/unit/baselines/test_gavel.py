@@ -102,9 +102,7 @@ def solved(ways: list[Way], where: Site) -> Program:
 
 
 @given(program=programs())
-def test_the_program_is_solved_to_the_optimum_of_the_reference(
-    program: tuple[list[Way], Site],
-) -> None:
+def test_the_program_is_solved_to_the_optimum_of_the_reference(program):
     ways, where = program
     shares = solved(ways, where).shares()
     earned = sum(share * way.rate for share, way in zip(shares, ways, strict=True))
@@ -116,9 +114,7 @@ def test_the_program_is_solved_to_the_optimum_of_the_reference(
 
 
 @given(program=programs(), needs=st.lists(st.floats(0.1, 10.0), min_size=5, max_size=5))
-def test_the_least_throughput_over_its_need_is_that_of_the_reference(
-    program: tuple[list[Way], Site], needs: list[float]
-) -> None:
+def test_the_least_throughput_over_its_need_is_that_of_the_reference(program, needs):
     ways, where = program
     of_all, by_job = solved(ways, where), dict(enumerate(needs))
     level = of_all.level(by_job)
@@ -139,7 +135,7 @@ def forms(where: Site, name: str, speeds: dict[str, float], work: float = 60.0) 
     return replace(made[0], forms=tuple(made))
 
 
-def test_each_job_begins_on_the_kind_where_all_together_are_fastest() -> None:
+def test_each_job_begins_on_the_kind_where_all_together_are_fastest():
     """By itself, x would take b, too; together it pays to leave b to y."""
     where = site(1, 1)
     jobs = [forms(where, "x", {"a": 1.0, "b": 2.0}), forms(where, "y", {"a": 1.0, "b": 4.0})]
@@ -148,7 +144,7 @@ def test_each_job_begins_on_the_kind_where_all_together_are_fastest() -> None:
     assert replay(Workload.of(where, jobs[:1]), Gavel()).jobs[0].end == 30.0
 
 
-def test_turns_go_by_share_over_time_received() -> None:
+def test_turns_go_by_share_over_time_received():
     """Three jobs of three workers on four GPUs, one at a time; LP: sum of 3 X_m <= 4, X <= 1.
 
     A vertex has X = 1, 1/3 and 0. At the first round the one with 1 goes first; in the second that
@@ -177,7 +173,7 @@ def test_turns_go_by_share_over_time_received() -> None:
     ]
 
 
-def test_who_may_switch_goes_on_where_it_is_faster_and_pays_a_restart() -> None:
+def test_who_may_switch_goes_on_where_it_is_faster_and_pays_a_restart():
     """A quarter of x is done on a when y leaves b at 15; the rest takes 22.5 there."""
     where = site(1, 1)
     x, y = forms(where, "x", {"a": 1.0, "b": 2.0}), forms(where, "y", {"a": 1.0, "b": 4.0})
@@ -193,7 +189,7 @@ def test_who_may_switch_goes_on_where_it_is_faster_and_pays_a_restart() -> None:
     assert lost.jobs[0].end == 50.0  # a third of it on b, the rest on a
 
 
-def test_rounds_end_when_what_is_left_of_the_machines_can_run_no_job() -> None:
+def test_rounds_end_when_what_is_left_of_the_machines_can_run_no_job():
     """The program gives half its time to a job of eight on the four GPUs that are left."""
     where = site(2)
     workload = Workload.of(where, [replace(on(where, "a", workers=8, work=480.0), ps=())])
@@ -211,7 +207,7 @@ def of_objective(objective: str, *sizes: tuple[float, int], gpus: int = 4) -> li
     return [end if end is None else end / 60.0 for end in ends]
 
 
-def test_the_makespan_is_that_of_the_longest_and_of_all_work_at_least() -> None:
+def test_the_makespan_is_that_of_the_longest_and_of_all_work_at_least():
     """Five jobs of an hour on four GPUs take 75 minutes, if each has its turn; by sums 120."""
     jobs = [(60.0, 1)] * 5
     assert max(of_objective("makespan", *jobs)) <= 75.0 + 6.0
@@ -220,7 +216,7 @@ def test_the_makespan_is_that_of_the_longest_and_of_all_work_at_least() -> None:
     assert long[0] == 120.0  # it never waits: all others share what it leaves
 
 
-def test_finish_time_fairness_is_the_root_of_a_sum_where_all_machines_are_alike() -> None:
+def test_finish_time_fairness_is_the_root_of_a_sum_where_all_machines_are_alike():
     """Jobs of one GPU: rho is least where the sum of left / (rho D - waited) is what there is."""
     jobs = [PlainJob(f"j{k}", 600.0 * k, 1800.0 * (k + 1), 1) for k in range(6)]
     policy, seen = Gavel(objective="finish-time-fairness"), []
@@ -233,7 +229,7 @@ def test_finish_time_fairness_is_the_root_of_a_sum_where_all_machines_are_alike(
         waited = {job.index: view.now - job.arrival for job in view.jobs()}
         seen.append((left, ends, waited, {job: x for (job, _), x in policy._shares.items()}))
 
-    policy._share_out = noting  # type: ignore[method-assign]
+    policy._share_out = noting
     replay(rigid_workload(jobs, servers=1, gpus_per_server=2), policy)
     crowded = [entry for entry in seen if len(entry[0]) > 2]
     assert len(crowded) > 3
@@ -248,7 +244,7 @@ def test_finish_time_fairness_is_the_root_of_a_sum_where_all_machines_are_alike(
             assert shares[k] == pytest.approx(left[k] / (rho * ends[k] - waited[k]), rel=1e-4)
 
 
-def test_in_strict_rounds_nothing_begins_before_the_round_ends() -> None:
+def test_in_strict_rounds_nothing_begins_before_the_round_ends():
     """Here b waits for 6, where a round ends; with X from before it waits until nothing runs."""
     work = [("a", 0.0, 13.0), ("b", 1.0, 2.0), ("c", 14.0, 3.0), ("d", 14.5, 2.0)]
     jobs = [PlainJob(name, 60.0 * at, 60.0 * long, 1) for name, at, long in work]
@@ -263,7 +259,7 @@ def test_in_strict_rounds_nothing_begins_before_the_round_ends() -> None:
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("objective", ["max-min-fairness", "makespan", "finish-time-fairness"])
 @pytest.mark.parametrize("rounds", ["events", "strict"])
-def test_every_job_ends_under_every_objective(objective: str, rounds: str, seed: int) -> None:
+def test_every_job_ends_under_every_objective(objective, rounds, seed):
     draw = np.random.default_rng(seed)
     times = np.sort(draw.integers(0, 12_000, 15)), draw.integers(1, 9_000, 15)
     rows = zip(*(each.astype(float).tolist() for each in times), strict=True)
@@ -275,7 +271,7 @@ def test_every_job_ends_under_every_objective(objective: str, rounds: str, seed:
     assert sum(job.restarts for job in outcome.jobs) > 0
 
 
-def test_jobs_of_very_unlike_lengths_have_a_makespan_too() -> None:
+def test_jobs_of_very_unlike_lengths_have_a_makespan_too():
     """The rates that they need differ more than a solver can tell."""
     ends = of_objective("makespan", (5e6, 8), *[(60.0, 8)] * 3, gpus=8)
     assert max(ends) <= (5e6 + 3 * 60.0) * (1 + 1e-6)

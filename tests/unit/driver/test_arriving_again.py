@@ -30,7 +30,7 @@ def specs(cluster: FakeCluster) -> dict[str, Any]:
     return {uid: spec for uid, (spec, arrival) in cluster.jobs.items() if arrival <= 4}
 
 
-def test_the_last_slot_of_work_counts_where_machines_change() -> None:
+def test_the_last_slot_of_work_counts_where_machines_change():
     cluster, uid = begun()
     driver = cluster.driver
     driver.rebuild(driver.site)
@@ -42,7 +42,7 @@ def test_the_last_slot_of_work_counts_where_machines_change() -> None:
 
 
 @pytest.mark.parametrize("how", ["its work is done", "its pods say so"])
-def test_a_job_that_is_done_when_machines_change_completes(how: str) -> None:
+def test_a_job_that_is_done_when_machines_change_completes(how):
     cluster, uid = begun()
     driver = cluster.driver
     work = driver.by_uid[uid].work
@@ -59,7 +59,7 @@ def test_a_job_that_is_done_when_machines_change_completes(how: str) -> None:
     assert driver.boundary(6, facts).admitted == []  # as long as its object is there
 
 
-def test_an_edit_counts_at_once_where_machines_change() -> None:
+def test_an_edit_counts_at_once_where_machines_change():
     cluster, uid = begun()
     driver = cluster.driver
     edited = specs(cluster)
@@ -71,7 +71,7 @@ def test_an_edit_counts_at_once_where_machines_change() -> None:
     assert driver.by_uid[uid].work > 2 * before
 
 
-def test_a_job_that_is_remembered_completes_if_it_is_done() -> None:
+def test_a_job_that_is_remembered_completes_if_it_is_done():
     cluster, uid = begun()
     spec, work = cluster.jobs[uid][0], cluster.driver.by_uid[uid].work
     for done, ended, completed in ((work, (), True), (1.0, (uid,), True), (1.0, (), False)):
@@ -88,7 +88,7 @@ def test_a_job_that_is_remembered_completes_if_it_is_done() -> None:
 
 
 @pytest.mark.parametrize(("commitment", "broken"), [("none", 0), ("arrival", 1)])
-def test_a_promise_is_broken_once_and_only_if_it_was_made(commitment: Any, broken: int) -> None:
+def test_a_promise_is_broken_once_and_only_if_it_was_made(commitment, broken):
     """While its patience runs out again and again, a job is decided on anew, and no promise is."""
     shipped = replace(oasis.generate("testbed", jobs=1, seed=1), horizon=60)
     job = replace(shipped.jobs[0], arrival=0, utility=oasis.Constant(5.0))
@@ -120,7 +120,7 @@ def test_a_promise_is_broken_once_and_only_if_it_was_made(commitment: Any, broke
     assert arrivals == (19 if broken else 60)  # its patience is 20 slots; then it needs a promise
 
 
-def test_after_a_takeover_only_jobs_that_were_to_arrive_once_more_do_so() -> None:
+def test_after_a_takeover_only_jobs_that_were_to_arrive_once_more_do_so():
     cluster, uid = begun()
     (other, *_) = (name for name in cluster.jobs if name != uid)
     known = {name: spec for name, (spec, _) in cluster.jobs.items()}
@@ -133,7 +133,7 @@ def test_after_a_takeover_only_jobs_that_were_to_arrive_once_more_do_so() -> Non
     assert json.loads(json.dumps(driver.state())) == state
 
 
-def test_late_jobs_share_what_the_plan_leaves() -> None:
+def test_late_jobs_share_what_the_plan_leaves():
     """What one of them takes is taken once."""
     resources = ("gpu", "cpu", "memory_gb", "storage_gb", "bandwidth_gbps")
     machine = oasis.Server("w", dict.fromkeys(resources, 9.0) | {"gpu": 4.0})
@@ -165,7 +165,7 @@ class Told(FIFO):
         return super().decide(view)
 
 
-def test_a_smaller_machine_is_lost_and_back_at_once_and_a_larger_one_only_back() -> None:
+def test_a_smaller_machine_is_lost_and_back_at_once_and_a_larger_one_only_back():
     def of(*gpus: float) -> Site:
         machines = tuple(Machine(f"n{k}", (most,)) for k, most in enumerate(gpus))
         return Site(("gpu",), machines, slotted=True)

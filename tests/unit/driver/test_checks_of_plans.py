@@ -60,7 +60,7 @@ ROWS = rows(__file__, "plans.toml")
 
 
 @pytest.mark.parametrize("partial", [False, True])
-def test_what_can_run_passes_and_what_cannot_is_refused(partial: bool) -> None:
+def test_what_can_run_passes_and_what_cannot_is_refused(partial):
     before = "partial_" if partial else ""
     for row in ROWS[f"{before}allowed"]:
         check_plan(changing(held(row)), state(partial), "mine")
@@ -92,18 +92,18 @@ def test_what_can_run_passes_and_what_cannot_is_refused(partial: bool) -> None:
         ),
     ],
 )
-def test_answers_that_are_none_are_refused(plan: Any, message: str) -> None:
+def test_answers_that_are_none_are_refused(plan, message):
     assert refusal(plan) == f"policy mine{message}"
 
 
-def test_the_last_job_that_takes_the_resource_is_named() -> None:
+def test_the_last_job_that_takes_the_resource_is_named():
     two = Allocation(((0, 2),), ((0, 1),))
     assert refusal(Plan(changes={0: two, 1: two})) == (
         "policy mine [job j1, server n0, resource cpu]: more than is free"
     )
 
 
-def test_what_a_job_gives_up_is_there_for_the_others_of_the_plan() -> None:
+def test_what_a_job_gives_up_is_there_for_the_others_of_the_plan():
     held = Allocation(((0, 3),), ((0, 2),))
     made = state(j0=held)
     assert "more than is free" in refusal(changing(held, 1), made)
@@ -112,7 +112,7 @@ def test_what_a_job_gives_up_is_there_for_the_others_of_the_plan() -> None:
     check_plan(Plan(changes={0: held}), made, "mine")  # and what it keeps is counted once
 
 
-def test_checking_changes_nothing() -> None:
+def test_checking_changes_nothing():
     made = state(j0=Allocation(((0, 2),), ((0, 1),)))
     before = made.free.copy(), made.used.copy()
     check_plan(Plan(changes={0: NOTHING}, rejected={1: "no"}), made, "mine")

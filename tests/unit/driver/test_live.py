@@ -10,7 +10,6 @@ from copy import deepcopy
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,14 +17,13 @@ import pytest
 
 import oasis
 from baselines.registry import CONTROLLERS
-from oasis import Cluster, Constant, Deadline, InstanceError, OasisError, Piecewise, Utility
+from oasis import Cluster, Constant, Deadline, InstanceError, OasisError, Piecewise
 from oasis.driver.driver import Driver
 from oasis.driver.entry import Entry, Facts, Submission
 from oasis.driver.events import (
     EVENTS,
     Advance,
     Cancel,
-    Event,
     FinishEarly,
     LoseServer,
     ReserveWindow,
@@ -58,7 +56,7 @@ def irrevocable(**options: Any) -> LiveScheduler:
     return LiveScheduler.oasis(CLUSTER, 8, PriceBounds.from_jobs(past, CLUSTER, 8), **options)
 
 
-def test_slots_are_absolute_and_the_plan_reaches_lookahead_slots_ahead() -> None:
+def test_slots_are_absolute_and_the_plan_reaches_lookahead_slots_ahead():
     scheduler = recourse(lookahead=3)
     scheduler.advance(1000)
     assert scheduler.submit(job("late", 1000, 3, 1.0, 9)).completion == 1002
@@ -73,7 +71,7 @@ def test_slots_are_absolute_and_the_plan_reaches_lookahead_slots_ahead() -> None
     assert scheduler.plan(slots=1)["late"].workers[:, 0].tolist() == [1001, 1001]
 
 
-def test_progress_names_what_completed_and_what_can_earn_nothing_any_more() -> None:
+def test_progress_names_what_completed_and_what_can_earn_nothing_any_more():
     scheduler = recourse()
     scheduler.submit(job("dear", 0, 2, 9.0, 1))
     assert scheduler.submit(job("cheap", 0, 2, 1.0, 2)).completion is None
@@ -85,7 +83,7 @@ def test_progress_names_what_completed_and_what_can_earn_nothing_any_more() -> N
     assert scheduler.jobs == ()
 
 
-def test_a_quote_names_who_would_be_delayed_and_who_would_be_displaced() -> None:
+def test_a_quote_names_who_would_be_delayed_and_who_would_be_displaced():
     scheduler = recourse()
     scheduler.submit(job("patient", 0, 2, 5.0, 7))
     quote = scheduler.quote(job("urgent", 0, 1, 5.0, 0))
@@ -98,7 +96,7 @@ def test_a_quote_names_who_would_be_delayed_and_who_would_be_displaced() -> None
     assert (scheduler.calls, scheduler.totals.submitted) == (1, 1)
 
 
-def test_a_job_that_is_done_before_its_time_completes_where_it_runs() -> None:
+def test_a_job_that_is_done_before_its_time_completes_where_it_runs():
     scheduler = recourse()
     scheduler.submit(job("long", 0, 4, 9.0, 7))
     scheduler.submit(job("next", 0, 1, 1.0, 7))
@@ -111,7 +109,7 @@ def test_a_job_that_is_done_before_its_time_completes_where_it_runs() -> None:
         scheduler.finish("long")
 
 
-def test_revised_work_is_planned_for() -> None:
+def test_revised_work_is_planned_for():
     scheduler = recourse()
     scheduler.submit(job("long", 0, 4, 9.0, 7))
     scheduler.advance(1)
@@ -123,7 +121,7 @@ def test_revised_work_is_planned_for() -> None:
 
 
 @pytest.mark.parametrize("make", [recourse, irrevocable])
-def test_the_work_of_several_jobs_is_revised_at_once(make: Any) -> None:
+def test_the_work_of_several_jobs_is_revised_at_once(make):
     one, other = make(), make()
     for scheduler in (one, other):
         scheduler.submit(job("a", 0, 2, 19.0, 7))
@@ -150,7 +148,7 @@ def test_the_work_of_several_jobs_is_revised_at_once(make: Any) -> None:
 
 @pytest.mark.parametrize("wrong", [[], None, [("a", 1)], "a"])
 @pytest.mark.parametrize("make", [recourse, irrevocable])
-def test_revised_work_that_is_no_mapping_is_refused_in_one_line(make: Any, wrong: Any) -> None:
+def test_revised_work_that_is_no_mapping_is_refused_in_one_line(make, wrong):
     scheduler = make()
     scheduler.submit(job("a", 0, 2, 19.0, 7))
     before, calls = scheduler.plan(), scheduler.calls
@@ -161,7 +159,7 @@ def test_revised_work_that_is_no_mapping_is_refused_in_one_line(make: Any, wrong
     assert (scheduler.plan(), scheduler.calls) == (before, calls), "nothing was changed"
 
 
-def test_a_promise_is_the_last_slot_that_is_nearly_as_good_as_what_is_planned() -> None:
+def test_a_promise_is_the_last_slot_that_is_nearly_as_good_as_what_is_planned():
     """Nothing is lost if the job, which has until slot 7, ends in slot 3 instead of slot 1."""
     scheduler = recourse(commitment="arrival")
     scheduler.submit(job("promised", 0, 2, 9.0, 7))
@@ -180,7 +178,7 @@ LATER_IS_WORSE = Piecewise(delays=(1.0, 2.0), values=(9.0, 6.0))
         (irrevocable, Deadline(9.0, 7.0)),
     ],
 )
-def test_a_promise_that_a_lost_server_breaks_is_named(make: Any, utility: Utility) -> None:
+def test_a_promise_that_a_lost_server_breaks_is_named(make, utility):
     scheduler = make()
     scheduler.submit(replace(job("promised", 0, 2, 9.0, 7), utility=utility))
     assert scheduler.promised("promised") == 1
@@ -193,7 +191,7 @@ def test_a_promise_that_a_lost_server_breaks_is_named(make: Any, utility: Utilit
     assert scheduler.submit(job("next", 0, 1, 9.0, 1, workers=2)).completion in (0, 1)
 
 
-def test_oasis_moves_nobody_for_a_newcomer_or_when_room_comes_free() -> None:
+def test_oasis_moves_nobody_for_a_newcomer_or_when_room_comes_free():
     scheduler = irrevocable()
     scheduler.submit(job("first", 0, 2, 9.0, 7))
     scheduler.submit(job("second", 0, 2, 9.0, 7))
@@ -204,7 +202,7 @@ def test_oasis_moves_nobody_for_a_newcomer_or_when_room_comes_free() -> None:
     assert scheduler.submit(job("third", 0, 2, 9.0, 7)).completion == 1
 
 
-def test_oasis_gives_up_what_no_server_is_left_for() -> None:
+def test_oasis_gives_up_what_no_server_is_left_for():
     scheduler = irrevocable()
     scheduler.submit(job("only", 0, 2, 9.0, 7))
     scheduler.advance(1)
@@ -215,9 +213,9 @@ def test_oasis_gives_up_what_no_server_is_left_for() -> None:
     assert not scheduler.submit(job("next", 1, 1, 9.0, 7)).admitted
 
 
-def test_the_prices_of_a_server_that_comes_back_are_those_of_what_is_on_it() -> None:
+def test_the_prices_of_a_server_that_comes_back_are_those_of_what_is_on_it():
     scheduler = irrevocable()
-    ledger = scheduler.policy.commitments.ledger  # type: ignore[attr-defined]
+    ledger = scheduler.policy.commitments.ledger
     before = ledger.worker_prices
     scheduler.lose("w#1")
     scheduler.advance(5)
@@ -253,9 +251,7 @@ def test_the_prices_of_a_server_that_comes_back_are_those_of_what_is_on_it() -> 
         ("promised", {"job_id": "x"}, "job_id: expected a live job, got 'x'"),
     ],
 )
-def test_what_cannot_be_is_one_line_and_changes_nothing(
-    tmp_path: Path, call: str, arguments: dict[str, Any], message: str
-) -> None:
+def test_what_cannot_be_is_one_line_and_changes_nothing(tmp_path, call, arguments, message):
     scheduler = recourse()
     scheduler.advance(2)
     scheduler.lose("w#0")
@@ -282,7 +278,7 @@ def test_what_cannot_be_is_one_line_and_changes_nothing(
         ({"bounds": object()}, "bounds: only jobs that are promised something"),
     ],
 )
-def test_bad_options_are_named(options: dict[str, Any], message: str) -> None:
+def test_bad_options_are_named(options, message):
     with pytest.raises(ValueError, match=message):
         LiveScheduler.recourse(CLUSTER, **{"lookahead": 4, **options})
     if "patience" in options:
@@ -290,23 +286,21 @@ def test_bad_options_are_named(options: dict[str, Any], message: str) -> None:
             irrevocable(**options)
 
 
-def test_all_options_survive_saving_and_bounds_of_other_resources_are_refused(
-    tmp_path: Path,
-) -> None:
+def test_all_options_survive_saving_and_bounds_of_other_resources_are_refused(tmp_path):
     bounds = PriceBounds.from_jobs([job("a", 0, 1, 1.0, 1)], CLUSTER, 4)
     limits: dict[str, Any] = {"patience": 5, "seconds": 2.0, "min_utility_fraction": 0.25}
     params = RecourseParams(rounds=1, growth=0.5)
     scheduler = recourse(commitment="arrival", params=params, seed=7, bounds=bounds, **limits)
     scheduler.save(tmp_path / "saved")
     loaded: Any = LiveScheduler.load(tmp_path / "saved").policy
-    assert loaded.making() == scheduler.policy.making()  # type: ignore[attr-defined]
+    assert loaded.making() == scheduler.policy.making()
     assert (loaded.making()["growth"], loaded.patience, loaded.lookahead) == (0.5, 5, 8)
     other = Cluster(("gpu", "cpu"), CLUSTER.worker_servers, CLUSTER.ps_servers, 1.0)
     with pytest.raises(ValueError, match="bounds: expected one for each of gpu, cpu"):
         LiveScheduler.oasis(other, 4, bounds)
 
 
-def test_a_job_that_holds_something_stays_in_its_form_when_another_comes_in_the_same_slot() -> None:
+def test_a_job_that_holds_something_stays_in_its_form_when_another_comes_in_the_same_slot():
     instance = oasis.generate("kinds", jobs=8, worker_servers=3, ps_servers=2, horizon=8, seed=0)
     service = oasis.LiveScheduler.recourse(instance.cluster, 8)
     for job in instance.jobs_by_arrival():
@@ -316,7 +310,7 @@ def test_a_job_that_holds_something_stays_in_its_form_when_another_comes_in_the_
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_several_slots_at_once_are_those_slots_one_by_one(kind: str) -> None:
+def test_several_slots_at_once_are_those_slots_one_by_one(kind):
     for seed in range(4):
         one, other = KINDS[kind](), KINDS[kind]()
         rng = np.random.default_rng(seed)
@@ -347,7 +341,7 @@ class Idle(BasePolicy):
 
 
 @pytest.mark.parametrize("steps", [(5,), (1, 2, 3, 4, 5), (2, 4, 5)])
-def test_a_policy_in_slots_is_asked_in_every_slot_with_a_live_job(steps: tuple[int, ...]) -> None:
+def test_a_policy_in_slots_is_asked_in_every_slot_with_a_live_job(steps):
     scheduler = LiveScheduler(Idle(), CLUSTER)
     for begin, there in ((0, False), (5, True), (10, False)):
         if there:
@@ -356,11 +350,11 @@ def test_a_policy_in_slots_is_asked_in_every_slot_with_a_live_job(steps: tuple[i
             scheduler.advance(begin + step)
         if there:
             scheduler.cancel("a")
-    assert scheduler.policy.asked == [5, 6, 7, 8, 9, 10, 10]  # type: ignore[attr-defined]
+    assert scheduler.policy.asked == [5, 6, 7, 8, 9, 10, 10]
 
 
 @pytest.mark.parametrize("name", CONTROLLERS)
-def test_a_controller_is_quoted_on_a_copy_of_itself(name: str) -> None:
+def test_a_controller_is_quoted_on_a_copy_of_itself(name):
     """Whatever its queue goes by is that of the copy."""
     scheduler = LiveScheduler(CONTROLLERS[name](), CLUSTER)
     quote = scheduler.quote(job("a", 0, 1, 1.0, 7)).decision
@@ -368,7 +362,7 @@ def test_a_controller_is_quoted_on_a_copy_of_itself(name: str) -> None:
 
 
 @pytest.mark.parametrize("jobs", [0, 1])
-def test_a_service_may_be_idle_for_any_time(jobs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_service_may_be_idle_for_any_time(jobs, monkeypatch):
     """Calls from outside may come at any time, which a simulation knows all of."""
     monkeypatch.setattr("oasis.driver.loop.MOST_IDLE_CALLS", 20)
     instance = oasis.generate("testbed", jobs=1, seed=1)
@@ -397,12 +391,12 @@ Make = Callable[..., LiveScheduler]
         ReserveWindow("firmware", 1, 3, ["w#0", "w#1"]),
     ],
 )
-def test_an_event_comes_back_from_its_line_in_a_journal(event: Event) -> None:
+def test_an_event_comes_back_from_its_line_in_a_journal(event):
     assert event_of(json.loads(json.dumps(plain_event(event)))) == event
     assert EVENTS[type(event).__name__] is type(event)
 
 
-def test_an_early_end_is_now_if_it_runs_now_and_otherwise_the_slot_before() -> None:
+def test_an_early_end_is_now_if_it_runs_now_and_otherwise_the_slot_before():
     core = recourse()
     core._take_in(Submit(replace(job("a", 0, 2, 8.0), utility=Constant(8.0))))
     now = deepcopy(core)
@@ -415,7 +409,7 @@ def test_an_early_end_is_now_if_it_runs_now_and_otherwise_the_slot_before() -> N
     assert core._completed == [Completion("a", 0, 8.0)]
 
 
-def test_a_promise_that_can_be_kept_elsewhere_is_kept() -> None:
+def test_a_promise_that_can_be_kept_elsewhere_is_kept():
     core = irrevocable()
     core._take_in(Submit(replace(job("a", 0, 2, 20.0, 7), chunks=2)))
     before = core._schedules()["a"]
@@ -427,7 +421,7 @@ def test_a_promise_that_can_be_kept_elsewhere_is_kept() -> None:
 
 
 @BOTH
-def test_each_event_is_answered_and_counted(make: Make) -> None:
+def test_each_event_is_answered_and_counted(make):
     core = make()
     decision: Any = core._take_in(Submit(job("a", 0, 2, 20.0, 7)))
     assert decision.admitted
@@ -460,7 +454,7 @@ class OnFirst:
         return Plan({job.index: Allocation(((0, 1),)) for job in view.arrived})
 
 
-def test_a_job_that_is_done_is_not_evicted_from_a_machine_that_goes_down() -> None:
+def test_a_job_that_is_done_is_not_evicted_from_a_machine_that_goes_down():
     policy = OnFirst()
     driver: Driver[Submission] = Driver(policy, site_of(CLUSTER))
     specs = {"0": Submission("0", job("a", 0, 3, 1.0, 7))}
@@ -484,8 +478,8 @@ class Waking(BasePolicy):
 
 @pytest.mark.parametrize("quarters", range(1, 17))
 def test_a_policy_is_woken_in_the_first_slot_that_does_not_begin_before_its_time(
-    quarters: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    quarters, monkeypatch
+):
     """And the service takes no step in which nobody is asked, but the last, to the end."""
     policy, steps = Waking(quarters / 4), list[int]()
     core = LiveScheduler(policy, CLUSTER)
@@ -513,7 +507,7 @@ def entry(resize: str = "elastic") -> Entry[Submission]:
     return Entry(Submission("u", job, resize=resize), seen, job.arrival, seen.work)
 
 
-def test_a_change_is_a_resize_and_a_restart_where_no_task_is_kept() -> None:
+def test_a_change_is_a_resize_and_a_restart_where_no_task_is_kept():
     made = entry()
     for workers, resizes, restarts in (
         (((0, 2),), 0, 0),  # it begins

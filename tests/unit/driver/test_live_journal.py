@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -60,13 +59,13 @@ def killed_and_reopened(directory: Path, kind: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize(("kind", "seed"), [("none", 1), ("arrival", 2), ("oasis", 3)])
-def test_kill_9_loses_nothing_that_was_answered(tmp_path: Path, kind: str, seed: int) -> None:
+def test_kill_9_loses_nothing_that_was_answered(tmp_path, kind, seed):
     killed_and_reopened(tmp_path, kind, seed)
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("kind", KINDS)
-def test_kill_9_at_many_points(tmp_path: Path, kind: str) -> None:
+def test_kill_9_at_many_points(tmp_path, kind):
     for seed in range(100, 150):
         directory = tmp_path / str(seed)
         directory.mkdir()
@@ -75,13 +74,13 @@ def test_kill_9_at_many_points(tmp_path: Path, kind: str) -> None:
 
 def journalled(path: Path, steps: int = 12, **options: object) -> LiveScheduler:
     """A scheduler that has made some calls with a journal open."""
-    scheduler = LiveScheduler.recourse(CLUSTER, LOOKAHEAD, **options)  # type: ignore[arg-type]
+    scheduler = LiveScheduler.recourse(CLUSTER, LOOKAHEAD, **options)
     scheduler.open_journal(path)
     Drill(scheduler, 4).run(steps)
     return scheduler
 
 
-def test_a_line_torn_at_any_byte_is_dropped_with_a_note(tmp_path: Path) -> None:
+def test_a_line_torn_at_any_byte_is_dropped_with_a_note(tmp_path):
     path = tmp_path / "journal"
     journalled(path).close()
     whole = path.read_bytes()
@@ -109,7 +108,7 @@ def read(path: Path, content: bytes) -> tuple[dict[str, object], ...]:
     return read_journal(path).entries
 
 
-def test_any_bit_that_flips_in_a_whole_journal_is_found(tmp_path: Path, lines: list[bytes]) -> None:
+def test_any_bit_that_flips_in_a_whole_journal_is_found(tmp_path, lines):
     """The last line was answered, too: with its end, or with another byte there, it is not torn."""
     whole, rng = bytearray(b"".join(lines)), np.random.default_rng(1)
     last = range(len(whole) - len(lines[-1]), len(whole))
@@ -135,22 +134,20 @@ def test_any_bit_that_flips_in_a_whole_journal_is_found(tmp_path: Path, lines: l
     ],
 )
 def test_lines_that_are_not_those_of_the_calls_in_order_are_refused(
-    tmp_path: Path, lines: list[bytes], change: Callable[[list[bytes]], list[bytes]], expected: str
-) -> None:
+    tmp_path, lines, change, expected
+):
     with pytest.raises(OasisError, match=f"journal: {expected}"):
         read(tmp_path / "journal", b"".join(change(lines)))
 
 
-def test_a_journal_cut_short_anywhere_keeps_the_calls_before(
-    tmp_path: Path, lines: list[bytes]
-) -> None:
+def test_a_journal_cut_short_anywhere_keeps_the_calls_before(tmp_path, lines):
     path, whole = tmp_path / "journal", b"".join(lines)
     entries = read(path, whole)
     for end in np.random.default_rng(2).integers(len(lines[0]), len(whole), size=100):
         assert read(path, whole[:end]) == entries[: whole[:end].count(b"\n") - 1]
 
 
-def test_a_journal_that_ends_before_its_snapshot_is_an_error(tmp_path: Path) -> None:
+def test_a_journal_that_ends_before_its_snapshot_is_an_error(tmp_path):
     """Calls that went on behind the gap could not be read again."""
     path = tmp_path / "journal"
     scheduler = journalled(path, 3)
@@ -163,7 +160,7 @@ def test_a_journal_that_ends_before_its_snapshot_is_an_error(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("kind", ["none", "oasis"])
-def test_a_snapshot_that_was_changed_is_refused_in_one_line(tmp_path: Path, kind: str) -> None:
+def test_a_snapshot_that_was_changed_is_refused_in_one_line(tmp_path, kind):
     """Also by somebody who adds the checksum up anew, as far as it cannot be restored."""
     path = tmp_path / "saved"
     Drill(KINDS[kind](), 4).run(12).scheduler.save(path)
@@ -171,7 +168,7 @@ def test_a_snapshot_that_was_changed_is_refused_in_one_line(tmp_path: Path, kind
     assert refused > 20
 
 
-def test_an_answer_that_does_not_repeat_is_an_error(tmp_path: Path) -> None:
+def test_an_answer_that_does_not_repeat_is_an_error(tmp_path):
     path = tmp_path / "journal"
     journalled(path).close()
     *lines, _ = path.read_bytes().splitlines(keepends=True)
@@ -181,7 +178,7 @@ def test_an_answer_that_does_not_repeat_is_an_error(tmp_path: Path) -> None:
         LiveScheduler.reopen(path)
 
 
-def test_a_snapshot_older_than_its_journal_is_an_error(tmp_path: Path) -> None:
+def test_a_snapshot_older_than_its_journal_is_an_error(tmp_path):
     """No call is missing from the journal, but those before it are in no file any more."""
     path, snapshot = tmp_path / "journal", tmp_path / "journal.snapshot"
     scheduler = LiveScheduler.recourse(CLUSTER, LOOKAHEAD)
@@ -195,7 +192,7 @@ def test_a_snapshot_older_than_its_journal_is_an_error(tmp_path: Path) -> None:
         LiveScheduler.reopen(path)
 
 
-def test_a_line_that_is_no_call_is_an_error(tmp_path: Path) -> None:
+def test_a_line_that_is_no_call_is_an_error(tmp_path):
     path = tmp_path / "journal"
     journalled(path).close()
     path.write_bytes(path.read_bytes() + encoded({"call": "explode", "number": 13}))
@@ -214,9 +211,7 @@ def test_a_line_that_is_no_call_is_an_error(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_file_that_is_no_journal_is_an_error(
-    tmp_path: Path, content: bytes, expected: str
-) -> None:
+def test_a_file_that_is_no_journal_is_an_error(tmp_path, content, expected):
     path = tmp_path / "journal"
     journalled(path).close()
     path.write_bytes(content)
@@ -224,9 +219,7 @@ def test_a_file_that_is_no_journal_is_an_error(
         LiveScheduler.reopen(path)
 
 
-def test_a_checkpoint_interrupted_before_the_new_journal_loses_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_checkpoint_interrupted_before_the_new_journal_loses_nothing(tmp_path, monkeypatch):
     path = tmp_path / "journal"
     scheduler = journalled(path)
     state = frozen(scheduler, tmp_path)
@@ -249,20 +242,18 @@ def test_a_checkpoint_interrupted_before_the_new_journal_loses_nothing(
     assert frozen(LiveScheduler.reopen(path), tmp_path) == state
 
 
-def test_a_refused_call_leaves_no_line(tmp_path: Path) -> None:
+def test_a_refused_call_leaves_no_line(tmp_path):
     path = tmp_path / "journal"
     scheduler = journalled(path)
     size = path.stat().st_size
     with pytest.raises(OasisError, match="job_id"):
         scheduler.cancel("nobody")
     assert path.stat().st_size == size
-    scheduler.advance(np.int64(scheduler.now + 1))  # type: ignore[arg-type]
+    scheduler.advance(np.int64(scheduler.now + 1))
     assert path.stat().st_size > size
 
 
-def test_decisions_made_under_a_limit_in_seconds_are_repeated(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_decisions_made_under_a_limit_in_seconds_are_repeated(tmp_path, monkeypatch):
     """The rounds that there was time for are in the journal."""
     path = tmp_path / "journal"
     scheduler = LiveScheduler.recourse(CLUSTER, LOOKAHEAD, seconds=1e9)
@@ -279,7 +270,7 @@ def test_decisions_made_under_a_limit_in_seconds_are_repeated(
     assert reopened.policy.rounds_given is None
 
 
-def test_a_journalled_job_has_a_utility_that_files_know(tmp_path: Path) -> None:
+def test_a_journalled_job_has_a_utility_that_files_know(tmp_path):
     class Halving:
         def __call__(self, delay: object) -> object:
             return 8.0 * 0.5 ** np.asarray(delay)
@@ -311,7 +302,7 @@ def submit(calls: LiveScheduler, name: str, slots: int = 1) -> Any:
     return calls.submit(job(name, calls.now, slots, 5.0))
 
 
-def test_after_closing_calls_go_on_without_a_journal(tmp_path: Path) -> None:
+def test_after_closing_calls_go_on_without_a_journal(tmp_path):
     path, calls = tmp_path / "journal", lasting()
     calls.open_journal(path)
     calls.close()
@@ -336,18 +327,14 @@ def test_after_closing_calls_go_on_without_a_journal(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_journals_out_of_order_are_refused(
-    act: Callable[[LiveScheduler, Path], object], message: str, tmp_path: Path
-) -> None:
+def test_journals_out_of_order_are_refused(act, message, tmp_path):
     path = tmp_path / "journal"
     with pytest.raises(OasisError) as caught:
         act(lasting(), path)
     assert str(caught.value) == message.format(path=path)
 
 
-def test_after_a_call_that_was_interrupted_nothing_is_answered(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_after_a_call_that_was_interrupted_nothing_is_answered(tmp_path, monkeypatch):
     """The state may be ahead of the journal; only the journal says what was answered."""
     path, calls = tmp_path / "journal", lasting()
     calls.open_journal(path)
@@ -371,7 +358,7 @@ def test_after_a_call_that_was_interrupted_nothing_is_answered(
     assert LiveScheduler.reopen(path).jobs == ("a",)
 
 
-def test_a_line_holds_the_checksum_of_its_entry() -> None:
+def test_a_line_holds_the_checksum_of_its_entry():
     """CRC-32 of the bytes "123456789" is cbf43926, by the catalogue of such codes."""
     assert checksum(b"123456789") == "cbf43926"
     assert checksum(b"") == "00000000"
@@ -386,7 +373,7 @@ def test_a_line_holds_the_checksum_of_its_entry() -> None:
         encoded({"value": float("nan")})
 
 
-def test_a_journal_that_has_gone_is_not_made_anew(tmp_path: Path) -> None:
+def test_a_journal_that_has_gone_is_not_made_anew(tmp_path):
     path = tmp_path / "journal"
     begin_journal(path, calls=0)
     path.unlink()
@@ -395,7 +382,7 @@ def test_a_journal_that_has_gone_is_not_made_anew(tmp_path: Path) -> None:
     assert not path.exists()
 
 
-def test_a_rule_of_admission_of_ones_own_serves_and_goes_on(tmp_path: Path) -> None:
+def test_a_rule_of_admission_of_ones_own_serves_and_goes_on(tmp_path):
     """Whoever goes on brings the policy, as with any policy of his own."""
 
     class Own(AtPrices):
@@ -417,7 +404,7 @@ def test_a_rule_of_admission_of_ones_own_serves_and_goes_on(tmp_path: Path) -> N
     assert submit(again, "b").to_dict() == expected
 
 
-def test_bounds_that_are_computed_are_those_that_were_saved(tmp_path: Path) -> None:
+def test_bounds_that_are_computed_are_those_that_were_saved(tmp_path):
     bounds = PriceBounds.from_jobs([job("past", 0, 1, 5.0)], FOUR, 8)
     calls = LiveScheduler(OASiS.rolling(8, lambda cluster: bounds), FOUR)
     submit(calls, "a", slots=2)

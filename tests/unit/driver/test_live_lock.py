@@ -42,7 +42,7 @@ def journalled(path: Path) -> LiveScheduler:
     return scheduler
 
 
-def test_another_process_keeps_the_journal_until_it_is_killed(tmp_path: Path) -> None:
+def test_another_process_keeps_the_journal_until_it_is_killed(tmp_path):
     path = tmp_path / "journal"
     journalled(path).close()
     before = path.read_bytes()
@@ -78,7 +78,7 @@ def is_kept_away(path: Path) -> bool:
     return "is open in another process; close it first" in done.stderr
 
 
-def test_another_process_is_kept_away_after_a_checkpoint_too(tmp_path: Path) -> None:
+def test_another_process_is_kept_away_after_a_checkpoint_too(tmp_path):
     path = tmp_path / "journal"
     first = journalled(path)
     first.checkpoint()
@@ -87,9 +87,7 @@ def test_another_process_is_kept_away_after_a_checkpoint_too(tmp_path: Path) -> 
     assert not is_kept_away(path)
 
 
-def test_another_process_is_kept_away_when_the_scheduler_opened_before_is_gone(
-    tmp_path: Path,
-) -> None:
+def test_another_process_is_kept_away_when_the_scheduler_opened_before_is_gone(tmp_path):
     path = tmp_path / "journal"
     scheduler = journalled(path)
     scheduler = LiveScheduler.reopen(path)  # the first is collected while the second goes on
@@ -97,9 +95,7 @@ def test_another_process_is_kept_away_when_the_scheduler_opened_before_is_gone(
     assert scheduler.calls == 1
 
 
-def test_a_scheduler_whose_journal_was_opened_once_more_makes_no_more_calls(
-    tmp_path: Path,
-) -> None:
+def test_a_scheduler_whose_journal_was_opened_once_more_makes_no_more_calls(tmp_path):
     path = tmp_path / "journal"
     first = journalled(path)
     second = LiveScheduler.reopen(path)
@@ -112,7 +108,7 @@ def test_a_scheduler_whose_journal_was_opened_once_more_makes_no_more_calls(
     assert LiveScheduler.reopen(path).now == 4
 
 
-def test_a_reopening_that_is_refused_leaves_the_journal_where_it_was(tmp_path: Path) -> None:
+def test_a_reopening_that_is_refused_leaves_the_journal_where_it_was(tmp_path):
     path = tmp_path / "journal"
     first = journalled(path)
     with pytest.raises(OasisError, match="policy: expected"):
@@ -124,7 +120,7 @@ def test_a_reopening_that_is_refused_leaves_the_journal_where_it_was(tmp_path: P
     assert LiveScheduler.reopen(path).now == 3
 
 
-def test_what_fails_on_opening_holds_nothing(tmp_path: Path) -> None:
+def test_what_fails_on_opening_holds_nothing(tmp_path):
     path = tmp_path / "journal"
     journalled(path).close()
     whole = path.read_bytes()
@@ -138,7 +134,7 @@ def test_what_fails_on_opening_holds_nothing(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("missing*"))
 
 
-def test_a_scheduler_that_nobody_has_any_more_holds_nothing(tmp_path: Path) -> None:
+def test_a_scheduler_that_nobody_has_any_more_holds_nothing(tmp_path):
     path = tmp_path / "journal"
     journalled(path)
     assert not is_kept_away(path)
@@ -164,7 +160,7 @@ def in_a_fork(act: Callable[[], object], meanwhile: Callable[[], object] = int) 
         return stream.read()
 
 
-def test_a_process_that_is_forked_off_makes_no_call_of_the_journal(tmp_path: Path) -> None:
+def test_a_process_that_is_forked_off_makes_no_call_of_the_journal(tmp_path):
     path = tmp_path / "journal"
     scheduler = journalled(path)
     job = random_job(np.random.default_rng(1), "new", 2)
@@ -184,7 +180,7 @@ def test_a_process_that_is_forked_off_makes_no_call_of_the_journal(tmp_path: Pat
     assert in_a_fork(lambda: LiveScheduler.reopen(path).now) == "5"
 
 
-def test_a_process_forked_off_while_another_thread_calls_can_close() -> None:
+def test_a_process_forked_off_while_another_thread_calls_can_close():
     scheduler = LiveScheduler.recourse(CLUSTER, LOOKAHEAD)
     entered, leave = threading.Event(), threading.Event()
 
@@ -203,7 +199,7 @@ def test_a_process_forked_off_while_another_thread_calls_can_close() -> None:
         thread.join()
 
 
-def test_a_lock_of_a_fork_survives_what_it_inherited(tmp_path: Path) -> None:
+def test_a_lock_of_a_fork_survives_what_it_inherited(tmp_path):
     """A journal that a process opened itself stays its own when it drops what it inherited."""
     path = tmp_path / "journal"
     inherited = [journalled(path)]
@@ -223,7 +219,7 @@ def test_a_lock_of_a_fork_survives_what_it_inherited(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("has_journal", [False, True])
-def test_threads_share_a_scheduler_call_by_call(tmp_path: Path, has_journal: bool) -> None:
+def test_threads_share_a_scheduler_call_by_call(tmp_path, has_journal):
     path = tmp_path / "journal"
     scheduler = LiveScheduler(FIFO(), CLUSTER)
     if has_journal:
@@ -254,7 +250,7 @@ def test_threads_share_a_scheduler_call_by_call(tmp_path: Path, has_journal: boo
         assert LiveScheduler.reopen(path, FIFO()).totals == scheduler.totals
 
 
-def test_a_copy_has_turns_of_its_own_and_no_journal(tmp_path: Path) -> None:
+def test_a_copy_has_turns_of_its_own_and_no_journal(tmp_path):
     scheduler = LiveScheduler(FIFO(), CLUSTER)
     scheduler.open_journal(tmp_path / "journal")
     copied = copy.deepcopy(scheduler)

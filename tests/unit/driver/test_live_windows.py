@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,9 +29,9 @@ def begun(kind: str) -> LiveScheduler:
 
 
 @pytest.mark.parametrize("kind", [*KINDS, *POLICIES])
-def test_no_job_runs_in_a_window_and_a_restart_keeps_them(kind: str, tmp_path: Path) -> None:
+def test_no_job_runs_in_a_window_and_a_restart_keeps_them(kind, tmp_path):
     rng, windows, journal = np.random.default_rng(5), {}, tmp_path / "journal"
-    scheduler, jobs, ran = begun(kind), {}, 0  # type: ignore[var-annotated]
+    scheduler, jobs, ran = begun(kind), {}, 0
     scheduler.open_journal(journal)
     for slot in range(25):
         scheduler.advance(slot)
@@ -54,7 +53,7 @@ def test_no_job_runs_in_a_window_and_a_restart_keeps_them(kind: str, tmp_path: P
     assert ran > 10
 
 
-def test_a_window_is_taken_back_and_is_forgotten_when_it_is_over() -> None:
+def test_a_window_is_taken_back_and_is_forgotten_when_it_is_over():
     scheduler = begun("none")
     scheduler.reserve("all", 2, 5, SERVERS)
     rng = np.random.default_rng(1)
@@ -69,7 +68,7 @@ def test_a_window_is_taken_back_and_is_forgotten_when_it_is_over() -> None:
     assert not scheduler._driver.calendar
 
 
-def test_a_policy_of_the_present_slot_is_asked_where_a_window_begins_and_ends() -> None:
+def test_a_policy_of_the_present_slot_is_asked_where_a_window_begins_and_ends():
     long = replace(random_job(np.random.default_rng(3), "long", 0), epochs=12, chunks=1)
     slots = long.work(CLUSTER.slot_seconds)
     for jumps in ([1] * 60, [60]):
@@ -92,9 +91,7 @@ def test_a_policy_of_the_present_slot_is_asked_where_a_window_begins_and_ends() 
         ({"servers": ["nowhere"]}, "servers: expected the id of a server, got 'nowhere'"),
     ],
 )
-def test_what_makes_no_window_is_named_and_changes_nothing(
-    changed: dict[str, Any], message: str, tmp_path: Path
-) -> None:
+def test_what_makes_no_window_is_named_and_changes_nothing(changed, message, tmp_path):
     scheduler = begun("none")
     scheduler.open_journal(tmp_path / "journal")
     scheduler.advance(4)

@@ -93,7 +93,7 @@ def in_a_service(instance: oasis.Instance, make: Callable[[], Any], path: Path) 
 
 
 @pytest.mark.parametrize("name", MAKERS)
-def test_the_same_decisions_in_every_driver(name: str, tmp_path: Path) -> None:
+def test_the_same_decisions_in_every_driver(name, tmp_path):
     instance, specs, site = shipped()
     make = MAKERS[name]
     run = oasis.simulate(instance, make())
@@ -113,7 +113,7 @@ def test_the_same_decisions_in_every_driver(name: str, tmp_path: Path) -> None:
     assert {f"default/{uid[4:]}": slot for uid, slot in cluster.completed.items()} == ends
 
 
-def test_a_policy_of_another_making_is_refused(tmp_path: Path) -> None:
+def test_a_policy_of_another_making_is_refused(tmp_path):
     instance = shipped()[0]
     scheduler = oasis.LiveScheduler(InTurn(most=2), instance.cluster)
     scheduler.open_journal(tmp_path / "journal")
@@ -125,7 +125,7 @@ def test_a_policy_of_another_making_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [n for n in ALL if n not in ("rrh", "dorm")])
-def test_every_rival_runs_in_a_service(name: str, tmp_path: Path) -> None:
+def test_every_rival_runs_in_a_service(name, tmp_path):
     """With a journal that is reopened after every third call, as without one."""
     instance = shipped()[0]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import threading
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -60,12 +59,12 @@ class Remembering(Idle):
         return Plan(rejected={new.index: f"after {sizes}" for new in view.arrived})
 
 
-def test_an_error_in_reset_is_one_of_the_policy() -> None:
+def test_an_error_in_reset_is_one_of_the_policy():
     with pytest.raises(PolicyError, match=r"ValueError: no machines for me in reset"):
         LiveScheduler(NoBeginning(), CLUSTER)
 
 
-def test_a_policy_that_ends_the_program_does_not_and_the_journal_goes_on(tmp_path: Path) -> None:
+def test_a_policy_that_ends_the_program_does_not_and_the_journal_goes_on(tmp_path):
     path = tmp_path / "journal"
     scheduler = LiveScheduler(Leaving(), CLUSTER)
     scheduler.open_journal(path)
@@ -78,14 +77,14 @@ def test_a_policy_that_ends_the_program_does_not_and_the_journal_goes_on(tmp_pat
     assert LiveScheduler.reopen(path, Leaving()).jobs == ("a",)
 
 
-def test_what_cannot_be_written_down_is_named(tmp_path: Path) -> None:
+def test_what_cannot_be_written_down_is_named(tmp_path):
     with pytest.raises(InputError) as caught:
         LiveScheduler(Locked(), CLUSTER).open_journal(tmp_path / "journal")
     assert (caught.value.field, caught.value.got) == ("policy.guards", "'_thread.lock'")
 
 
 @pytest.mark.parametrize("told", [True, False])
-def test_jobs_that_left_are_still_known_after_reopening(told: bool, tmp_path: Path) -> None:
+def test_jobs_that_left_are_still_known_after_reopening(told, tmp_path):
     path = tmp_path / "journal"
     steady = LiveScheduler(Remembering(told=told), CLUSTER)
     killed = LiveScheduler(Remembering(told=told), CLUSTER)

@@ -33,7 +33,7 @@ TAKE_AN_INSTANCE: dict[str, Callable[[Any], object]] = {
     "simulate": lambda given: oasis.simulate(given, FIFO()),
     "verify": lambda given: oasis.verify(given, {}),
     "certify": lambda given: oasis.certify(given, oasis.simulate(SMALL, FIFO())),
-    "dual_bound": lambda given: oasis.dual_bound(given, None, None),  # type: ignore[arg-type]
+    "dual_bound": lambda given: oasis.dual_bound(given, None, None),
     "write": lambda given: oasis.write(given, "never.json"),
     "OASiS": oasis.OASiS.from_instance,
     "Recourse": oasis.Recourse.from_instance,
@@ -46,7 +46,7 @@ TAKE_AN_INSTANCE: dict[str, Callable[[Any], object]] = {
 
 
 @pytest.mark.parametrize("name", TAKE_AN_INSTANCE)
-def test_a_path_in_place_of_an_instance_is_told_how_it_is_read(name: str) -> None:
+def test_a_path_in_place_of_an_instance_is_told_how_it_is_read(name):
     with pytest.raises(TypeError) as caught:
         TAKE_AN_INSTANCE[name]("t.json")
     assert str(caught.value) == f"instance: expected an oasis.Instance, {READ}"
@@ -118,9 +118,7 @@ WRONG: list[tuple[Any, Any, str, str]] = [
 
 
 @pytest.mark.parametrize(("call", "given", "begins", "says"), WRONG)
-def test_an_argument_of_another_kind_is_named(
-    call: Any, given: Any, begins: str, says: str
-) -> None:
+def test_an_argument_of_another_kind_is_named(call, given, begins, says):
     with pytest.raises(TypeError) as caught:
         call(given)
     assert str(caught.value).startswith(begins)
@@ -173,9 +171,7 @@ ROWS = "expected rows of integers (slot, server, count)"
         ),
     ],
 )
-def test_the_error_has_field_expectation_and_value(
-    call: Callable[[], Any], field: str, expected: str, got: str
-) -> None:
+def test_the_error_has_field_expectation_and_value(call, field, expected, got):
     with pytest.raises(oasis.InputError) as caught:
         call()
     error = caught.value

@@ -45,13 +45,13 @@ decisions = st.builds(
 
 
 @given(decisions)
-def test_a_decision_survives_json(decision: Decision) -> None:
+def test_a_decision_survives_json(decision):
     plain = json.loads(json.dumps(decision.to_dict()))
     assert Decision.from_dict(plain) == decision
     assert Decision.from_dict(decision.to_dict()) == decision  # and without JSON in between
 
 
-def test_a_missing_or_a_misspelt_field_is_no_decision_and_further_keys_do_not_matter() -> None:
+def test_a_missing_or_a_misspelt_field_is_no_decision_and_further_keys_do_not_matter():
     plain = Decision("j", admitted=True).to_dict()
     assert Decision.from_dict(plain | {"instance": {}}) == Decision("j", admitted=True)
     rest = {name: plain[name] for name in plain if name != "payoff"}

@@ -42,34 +42,34 @@ def refusal(call: Callable[..., Any], *arguments: Any, **options: Any) -> str:
         ([1.0], "[1.0]"),
     ],
 )
-def test_what_is_no_finite_number_is_refused_and_shown(value: Any, shown: str) -> None:
+def test_what_is_no_finite_number_is_refused_and_shown(value, shown):
     assert refusal(number, value, "a.b") == f"a.b: expected a finite number >= 0, got {shown}"
 
 
-def test_any_real_number_comes_back_as_a_plain_float() -> None:
+def test_any_real_number_comes_back_as_a_plain_float():
     given = (0, 3, 2.5, Fraction(1, 4), np.float32(0.5), np.int64(7), 5e-324)
     found = [number(value, "x") for value in given]
     assert found == [0.0, 3.0, 2.5, 0.25, 0.5, 7.0, 5e-324]
     assert {type(value) for value in found} == {float}
 
 
-def test_an_integer_beyond_all_floats_is_refused_without_its_digits() -> None:
+def test_an_integer_beyond_all_floats_is_refused_without_its_digits():
     found = refusal(number, 10**400, "work")
     assert found == "work: expected a finite number >= 0, got an integer too large for a float"
 
 
-def test_an_amount_is_nothing_or_of_a_size_that_can_be_divided_by() -> None:
+def test_an_amount_is_nothing_or_of_a_size_that_can_be_divided_by():
     assert [amount(value, "cpu") for value in (0, -0.0, 1e-30, 1e30)] == [0.0, 0.0, 1e-30, 1e30]
     assert refusal(amount, 9e-31, "cpu") == "cpu: expected 0 or a number >= 1e-30, got 9e-31"
     assert refusal(amount, 1.1e30, "cpu") == "cpu: expected a number <= 1e+30, got 1.1e+30"
 
 
-def test_a_misspelt_key_is_told_before_a_missing_one() -> None:
+def test_a_misspelt_key_is_told_before_a_missing_one():
     """It is most likely the missing one, misspelt."""
     assert refusal(check_keys, {"size": 2, "id": 1}, ("id", "capacity")).startswith("size:")
 
 
-def test_a_long_value_is_cut_to_sixty_characters() -> None:
+def test_a_long_value_is_cut_to_sixty_characters():
     assert describe("x" * 58) == f"'{'x' * 58}'"  # sixty with its quotes: still whole
     cut = describe("x" * 59)
     assert len(cut) == 60
@@ -91,13 +91,13 @@ def test_a_long_value_is_cut_to_sixty_characters() -> None:
         (list_of(count), [1, None], "x[1]: expected an integer, got None"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_path(reader: Any, value: Any, message: str) -> None:
+def test_what_is_wrong_is_said_with_its_path(reader, value, message):
     with pytest.raises(InstanceError, match=f"^{re.escape(message)}$"):
         entry({"x": value}, "x", reader)
     assert entry({"x": None}, "x", optional(reader)) is None
 
 
-def test_schedules_of_a_document_have_rows_of_three_and_each_job_has_one() -> None:
+def test_schedules_of_a_document_have_rows_of_three_and_each_job_has_one():
     one = Schedule("a", [[0, 1, 2]], [])
     assert schedules_by_job([one.to_dict()]) == {"a": one}
     with pytest.raises(InstanceError, match=r"^\[1\]\.job_id: duplicate job id 'a'$"):
@@ -107,13 +107,13 @@ def test_schedules_of_a_document_have_rows_of_three_and_each_job_has_one() -> No
             Schedule.from_dict({"job_id": "a", "workers": rows, "ps": []})
 
 
-def test_without_pandas_a_frame_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_pandas_a_frame_names_the_extra(monkeypatch):
     monkeypatch.setattr(extras, "find_spec", lambda package: None)
     with pytest.raises(ModuleNotFoundError, match=r"needs pandas: pip install .*\[sweep\]"):
         frame([], {})
 
 
-def test_what_is_shown_in_a_notebook_is_escaped() -> None:
+def test_what_is_shown_in_a_notebook_is_escaped():
     class Odd(Summarised):
         def summary(self) -> tuple[str, list[tuple[str, str]]]:
             return "Odd", [("name", "<b>"), ("n", short(0.1234567))]

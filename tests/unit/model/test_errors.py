@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 
 import oasis
-from oasis.model.errors import InstanceError, OasisError, SolverError, VerificationError, located_at
+from oasis.model.errors import InstanceError, SolverError, VerificationError, located_at
 
 
-def test_instance_error_is_a_value_error_with_a_path() -> None:
+def test_instance_error_is_a_value_error_with_a_path():
     error = InstanceError("jobs[3].epochs", "expected an integer >= 1, got 0")
     assert isinstance(error, ValueError)
     assert str(error) == "jobs[3].epochs: expected an integer >= 1, got 0"
     assert str(InstanceError("", "expected JSON")) == "expected JSON"
 
 
-def test_location_is_prepended_from_the_inside_out() -> None:
+def test_location_is_prepended_from_the_inside_out():
     def fail(path: str) -> None:
         with located_at("jobs[3]"), located_at("utility"):
             raise InstanceError(path, "wrong")
@@ -34,7 +34,7 @@ def test_location_is_prepended_from_the_inside_out() -> None:
         assert caught.value.field == full
 
 
-def test_verification_error_names_what_it_knows() -> None:
+def test_verification_error_names_what_it_knows():
     error = VerificationError("(4) worker capacity", "9 > 8", slot=2, server="w1")
     assert str(error) == "(4) worker capacity [slot 2, server w1]: 9 > 8"
     assert (error.constraint, error.detail) == ("(4) worker capacity", "9 > 8")
@@ -51,7 +51,7 @@ def test_verification_error_names_what_it_knows() -> None:
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_errors_survive_pickling(error: OasisError) -> None:
+def test_errors_survive_pickling(error):
     """A worker process that fails must be able to say why."""
     again = pickle.loads(pickle.dumps(error))
     assert type(again) is type(error)
@@ -59,7 +59,7 @@ def test_errors_survive_pickling(error: OasisError) -> None:
     assert vars(again) == vars(error)
 
 
-def test_a_field_that_names_a_file_is_nested_outside_of_it() -> None:
+def test_a_field_that_names_a_file_is_nested_outside_of_it():
     with (
         pytest.raises(oasis.InputError) as caught,
         located_at(source="sweep.toml"),
@@ -110,7 +110,7 @@ def parses_an_error(tree: ast.AST) -> list[int]:
     return found
 
 
-def test_nobody_takes_the_text_of_an_error_apart() -> None:
+def test_nobody_takes_the_text_of_an_error_apart():
     planted = "try:\n    f()\nexcept E as e:\n    head = str(e).partition(': ')[0]\n"
     assert parses_an_error(ast.parse(planted))
     assert parses_an_error(ast.parse(planted.replace("str(e).p", "e.args[0].p")))

@@ -15,7 +15,7 @@ from tests.builders import exit_code as call
 ROOT = Path(oasis.__file__).parents[1]
 
 
-def test_every_file_is_listed_and_the_pages_have_the_same() -> None:
+def test_every_file_is_listed_and_the_pages_have_the_same():
     there = {path.name for path in (ROOT / "oasis" / "examples").iterdir()}
     assert there == {LIST, *(example.file for example in EXAMPLES.values())}
     for name, example in EXAMPLES.items():
@@ -24,7 +24,7 @@ def test_every_file_is_listed_and_the_pages_have_the_same() -> None:
             assert page.read_text() == example_text(name)
 
 
-def test_the_default_is_the_instance_of_the_pages() -> None:
+def test_the_default_is_the_instance_of_the_pages():
     assert read_example() == oasis.read(ROOT / "docs" / "examples" / "congested.json")
     with pytest.raises(oasis.OasisError, match="expected an instance, got 'jobs', a trace"):
         read_example("jobs")
@@ -32,9 +32,7 @@ def test_the_default_is_the_instance_of_the_pages() -> None:
         read_example("x")
 
 
-def test_what_is_proposed_works_with_the_files_that_are_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_proposed_works_with_the_files_that_are_written(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     for name, example in EXAMPLES.items():
         assert call("example", name, "-o", example.file) == 0
@@ -44,9 +42,7 @@ def test_what_is_proposed_works_with_the_files_that_are_written(
         assert call(*shlex.split(example.command), *more) == 0, example.command
 
 
-def test_examples_are_listed_and_printed(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_examples_are_listed_and_printed(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "120")  # wide enough for each command on one line
     assert call("example") == 0
     out = capsys.readouterr().out

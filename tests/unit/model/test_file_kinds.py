@@ -8,7 +8,6 @@ import io
 import lzma
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 import zstandard
@@ -30,7 +29,7 @@ COMPRESS: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-def test_a_kind_is_known_by_its_content() -> None:
+def test_a_kind_is_known_by_its_content():
     known = {"instance": example_text("congested"), "elastic": example_text("elastic")}
     cases = [
         *(known | TEXTS["kinds"]).items(),
@@ -44,14 +43,14 @@ def test_a_kind_is_known_by_its_content() -> None:
         assert kind_of(text) is None, text
 
 
-def test_json_that_may_be_anything_is_parsed() -> None:
+def test_json_that_may_be_anything_is_parsed():
     assert parse_json(b"\xef\xbb\xbf[1]") == [1]
     with pytest.raises(oasis.InstanceError, match=r"^expected UTF-8 text"):
         parse_json(b'["\xff"]')
 
 
 @pytest.mark.parametrize("kind", COMPRESS)
-def test_compressed_files_are_read_whatever_their_name(kind: str, tmp_path: Path) -> None:
+def test_compressed_files_are_read_whatever_their_name(kind, tmp_path):
     path, whole = tmp_path / "jobs", COMPRESS[kind](TEXT)
     path.write_bytes(whole)
     assert read_content(path) == TEXT
@@ -64,7 +63,7 @@ def test_compressed_files_are_read_whatever_their_name(kind: str, tmp_path: Path
         assert "\n" not in str(caught.value)
 
 
-def test_zstd_without_its_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_zstd_without_its_package_says_what_to_install(monkeypatch):
     def absent(name: str) -> object:
         raise ModuleNotFoundError(name)
 
@@ -73,9 +72,7 @@ def test_zstd_without_its_package_says_what_to_install(monkeypatch: pytest.Monke
         decompressed(zstandard.compress(TEXT))
 
 
-def test_binary_data_is_refused_by_its_first_bytes_and_text_that_begins_like_it_is_text(
-    tmp_path: Path,
-) -> None:
+def test_binary_data_is_refused_by_its_first_bytes_and_text_that_begins_like_it_is_text(tmp_path):
     path = tmp_path / "file"
     for data in (b"PAR1,a\n", b"BZhang,1\n", TEXT, b"", b"\xe9\n"):
         path.write_bytes(data)
@@ -93,7 +90,7 @@ def test_binary_data_is_refused_by_its_first_bytes_and_text_that_begins_like_it_
         assert str(caught.value) == expected
 
 
-def test_standard_input_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_standard_input_is_read_once(monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(gzip.compress(TEXT))))
     assert read_content("-") == read_content("-") == TEXT
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"x")))

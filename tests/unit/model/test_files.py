@@ -56,7 +56,7 @@ def unprivileged() -> Iterator[Path]:
 # --- regular files -----------------------------------------------------------------------------
 
 
-def test_a_new_file_gets_the_mode_that_the_umask_leaves(tmp_path: Path) -> None:
+def test_a_new_file_gets_the_mode_that_the_umask_leaves(tmp_path):
     before = os.umask(0o027)
     try:
         write_bytes(tmp_path / "a", NEW)
@@ -67,7 +67,7 @@ def test_a_new_file_gets_the_mode_that_the_umask_leaves(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o664, 0o755])
-def test_a_file_is_replaced_in_one_step_and_keeps_its_mode(tmp_path: Path, mode: int) -> None:
+def test_a_file_is_replaced_in_one_step_and_keeps_its_mode(tmp_path, mode):
     path = tmp_path / "a"
     path.write_bytes(OLD)
     path.chmod(mode)
@@ -79,7 +79,7 @@ def test_a_file_is_replaced_in_one_step_and_keeps_its_mode(tmp_path: Path, mode:
     assert os.listdir(tmp_path) == ["a"]
 
 
-def test_a_name_as_long_as_the_file_system_allows_can_be_written(tmp_path: Path) -> None:
+def test_a_name_as_long_as_the_file_system_allows_can_be_written(tmp_path):
     path = tmp_path / ("x" * 255)
     write_bytes(path, NEW)
     assert path.read_bytes() == NEW
@@ -88,7 +88,7 @@ def test_a_name_as_long_as_the_file_system_allows_can_be_written(tmp_path: Path)
 # --- links -------------------------------------------------------------------------------------
 
 
-def test_a_link_stays_a_link_and_its_file_is_replaced_where_it_is(tmp_path: Path) -> None:
+def test_a_link_stays_a_link_and_its_file_is_replaced_where_it_is(tmp_path):
     home = tmp_path / "home"
     home.mkdir()
     (home / "a").write_bytes(OLD)
@@ -103,7 +103,7 @@ def test_a_link_stays_a_link_and_its_file_is_replaced_where_it_is(tmp_path: Path
     assert os.listdir(home) == ["a"]
 
 
-def test_a_dangling_link_creates_its_target(tmp_path: Path) -> None:
+def test_a_dangling_link_creates_its_target(tmp_path):
     (tmp_path / "link").symlink_to("second")
     (tmp_path / "second").symlink_to("target")
     check_writable(tmp_path / "link")
@@ -115,7 +115,7 @@ def test_a_dangling_link_creates_its_target(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("call", [check_writable, lambda path: write_bytes(path, NEW)])
-def test_a_circle_of_links_is_refused(tmp_path: Path, call) -> None:
+def test_a_circle_of_links_is_refused(tmp_path, call):
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")
     with pytest.raises(OSError, match="symbolic links") as caught:
@@ -127,7 +127,7 @@ def test_a_circle_of_links_is_refused(tmp_path: Path, call) -> None:
 
 
 @pytest.mark.parametrize("through_a_link", [False, True])
-def test_a_pipe_is_written_through(tmp_path: Path, through_a_link: bool) -> None:
+def test_a_pipe_is_written_through(tmp_path, through_a_link):
     fifo = in_scratch(tmp_path / "fifo")
     os.mkfifo(fifo)
     path = fifo
@@ -146,7 +146,7 @@ def test_a_pipe_is_written_through(tmp_path: Path, through_a_link: bool) -> None
     assert path.is_symlink() == through_a_link
 
 
-def test_a_device_stays_a_device(tmp_path: Path) -> None:
+def test_a_device_stays_a_device(tmp_path):
     null = device(tmp_path / "null", 3)
     check_writable(null)
     write_bytes(null, NEW)
@@ -154,7 +154,7 @@ def test_a_device_stays_a_device(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["null"]
 
 
-def test_a_full_device_is_said_under_the_name_that_was_asked_for(tmp_path: Path) -> None:
+def test_a_full_device_is_said_under_the_name_that_was_asked_for(tmp_path):
     device(tmp_path / "full", 7)
     (tmp_path / "link").symlink_to("full")
     check_writable(tmp_path / "link")
@@ -165,7 +165,7 @@ def test_a_full_device_is_said_under_the_name_that_was_asked_for(tmp_path: Path)
     assert stat.S_ISCHR((tmp_path / "full").lstat().st_mode)
 
 
-def test_a_socket_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_socket_is_refused(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # the name of a socket must be short
     with socket.socket(socket.AF_UNIX) as opened:
         opened.bind("socket")
@@ -176,7 +176,7 @@ def test_a_socket_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert os.listdir(tmp_path) == ["socket"]
 
 
-def test_a_link_to_an_open_file_that_has_lost_its_name_writes_to_that_file(tmp_path: Path) -> None:
+def test_a_link_to_an_open_file_that_has_lost_its_name_writes_to_that_file(tmp_path):
     if not os.path.isdir("/proc/self/fd"):
         pytest.skip("needs /proc")
     with (tmp_path / "gone").open("w+b") as stream:
@@ -188,9 +188,7 @@ def test_a_link_to_an_open_file_that_has_lost_its_name_writes_to_that_file(tmp_p
     assert os.listdir(tmp_path) == ["link"]
 
 
-def test_the_file_behind_standard_output_is_not_replaced(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_file_behind_standard_output_is_not_replaced(tmp_path, capfd):
     path = tmp_path / "out"
     kept = os.dup(1)
     try:
@@ -220,7 +218,7 @@ def refused(path: Path, kind: type[OSError], message: str | None) -> None:
         assert caught.value.filename == str(path)
 
 
-def test_what_cannot_be_written_is_refused_and_nothing_is_left(tmp_path: Path) -> None:
+def test_what_cannot_be_written_is_refused_and_nothing_is_left(tmp_path):
     (tmp_path / "file").write_bytes(OLD)
     (tmp_path / "link").symlink_to(Path("none", "a"))
     refused(tmp_path / "none" / "a", FileNotFoundError, "No such directory")
@@ -232,7 +230,7 @@ def test_what_cannot_be_written_is_refused_and_nothing_is_left(tmp_path: Path) -
     assert (tmp_path / "file").read_bytes() == OLD
 
 
-def test_without_permission_it_is_refused(unprivileged: Path) -> None:
+def test_without_permission_it_is_refused(unprivileged):
     path, folder = unprivileged / "read-only", unprivileged / "closed"
     path.write_bytes(OLD)
     path.chmod(0o444)
@@ -254,9 +252,7 @@ def test_without_permission_it_is_refused(unprivileged: Path) -> None:
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(errno.EDQUOT, "Quota", "tmp.part")])
 @pytest.mark.parametrize("name", ["chmod", "replace"])
-def test_nothing_is_left_when_writing_fails_or_is_interrupted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, name: str
-) -> None:
+def test_nothing_is_left_when_writing_fails_or_is_interrupted(tmp_path, monkeypatch, error, name):
     path = tmp_path / "a"
     path.write_bytes(OLD)
 
@@ -272,9 +268,7 @@ def test_nothing_is_left_when_writing_fails_or_is_interrupted(
     assert path.read_bytes() == OLD
 
 
-def test_an_exit_at_once_can_remove_what_is_unfinished(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_exit_at_once_can_remove_what_is_unfinished(tmp_path, monkeypatch):
     seen: list[list[str]] = []
 
     def leave(*_: object) -> None:

@@ -25,7 +25,7 @@ def read_data(data: Any, tmp_path: Path) -> Instance:
     return oasis.read(path)
 
 
-def test_job_without_work_is_refused(tmp_path: Path) -> None:
+def test_job_without_work_is_refused(tmp_path):
     data = changed(VALID, "jobs[3].minibatch_time", 0)
     data["jobs"][3]["gradient_mb"] = 0
     with pytest.raises(InstanceError) as caught:
@@ -35,9 +35,7 @@ def test_job_without_work_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("tau", [1e17, 1e300, 1e308])
-def test_hopelessly_long_job_is_refused_or_rejected_never_a_crash(
-    tau: float, tmp_path: Path
-) -> None:
+def test_hopelessly_long_job_is_refused_or_rejected_never_a_crash(tau, tmp_path):
     """Each field is a finite number; 600 mini-batches of 1e308 slots are none."""
     try:
         instance = read_data(changed(VALID, "jobs[3].minibatch_time", tau), tmp_path)
@@ -60,7 +58,7 @@ def test_hopelessly_long_job_is_refused_or_rejected_never_a_crash(
         ("[" * 100_000, "expected JSON: "),
     ],
 )
-def test_text_that_is_no_instance_is_refused(text: str, message: str, tmp_path: Path) -> None:
+def test_text_that_is_no_instance_is_refused(text, message, tmp_path):
     path = tmp_path / "bad.json"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(InstanceError) as caught:
@@ -68,7 +66,7 @@ def test_text_that_is_no_instance_is_refused(text: str, message: str, tmp_path: 
     assert str(caught.value).startswith(message)
 
 
-def test_valid_file_is_read_field_by_field(tmp_path: Path) -> None:
+def test_valid_file_is_read_field_by_field(tmp_path):
     instance = read_data(VALID, tmp_path)
     assert (instance.horizon, instance.slot_seconds) == (10, 1200.0)
     assert instance.cluster.resources == tuple(VALID["resources"])
@@ -89,7 +87,7 @@ def test_valid_file_is_read_field_by_field(tmp_path: Path) -> None:
     ]
 
 
-def test_group_of_servers_expands_to_numbered_machines(tmp_path: Path) -> None:
+def test_group_of_servers_expands_to_numbered_machines(tmp_path):
     instance = read_data(VALID, tmp_path)
     assert instance.cluster.worker_ids == ("w0", "w1#0", "w1#1")
     assert [server.count for server in instance.cluster.worker_servers] == [1, 2]
@@ -99,7 +97,7 @@ def test_group_of_servers_expands_to_numbered_machines(tmp_path: Path) -> None:
     assert json.loads(path.read_text(encoding="utf-8")) == VALID
 
 
-def test_resource_left_out_is_zero(tmp_path: Path) -> None:
+def test_resource_left_out_is_zero(tmp_path):
     data = changed(VALID, "jobs[3].gradient_mb", 0.0)
     data["jobs"][3]["worker"] = {}
     data["jobs"][3]["ps"] = {}
@@ -107,11 +105,11 @@ def test_resource_left_out_is_zero(tmp_path: Path) -> None:
     assert (job.bandwidth, job.ps_bandwidth, job.needs_ps) == (0.0, 0.0, False)
 
 
-def test_metadata_are_no_part_of_equality(tmp_path: Path) -> None:
+def test_metadata_are_no_part_of_equality(tmp_path):
     assert read_data(VALID | {"metadata": {"seed": 3}}, tmp_path) == read_data(VALID, tmp_path)
 
 
-def test_no_jobs_is_an_instance(tmp_path: Path) -> None:
+def test_no_jobs_is_an_instance(tmp_path):
     instance = read_data(VALID | {"jobs": []}, tmp_path)
     assert instance.jobs == ()
     assert oasis.simulate(instance, oasis.OASiS.from_instance(instance)).total_utility == 0.0
@@ -121,7 +119,7 @@ class Mine(oasis.Constant):
     """A utility that files do not know."""
 
 
-def test_instance_that_cannot_be_written_leaves_the_old_file(tmp_path: Path) -> None:
+def test_instance_that_cannot_be_written_leaves_the_old_file(tmp_path):
     good = read_data(VALID, tmp_path)
     path = tmp_path / "instance.json"
     before = path.read_bytes()

@@ -41,7 +41,7 @@ def instance(*jobs: oasis.Job) -> oasis.Instance:
 TWO = {"forms": (oasis.Form(requires={"gpu": ["t4"]}), oasis.Form(chunks=2, worker={"cpu": 1}))}
 
 
-def test_a_file_keeps_labels_and_forms() -> None:
+def test_a_file_keeps_labels_and_forms():
     jobs = (
         job(requires={"gpu": ["t4", "h100"]}, ps_requires={"zone": ["b"]}, **TWO),
         job(id="b", speeds=oasis.Speeds("gpu", {"t4": 1.0, "h100": 2.2})),
@@ -58,7 +58,7 @@ def test_a_file_keeps_labels_and_forms() -> None:
     assert "requires" not in instance_to_dict(instance(job()))["jobs"][0]
 
 
-def test_what_a_form_leaves_out_is_the_jobs_own() -> None:
+def test_what_a_form_leaves_out_is_the_jobs_own():
     """And speeds are forms that differ in time alone."""
     first, second = job(requires={"zone": ["b"]}, **TWO).in_forms
     assert (first.requires, second.requires) == ({"gpu": ("t4",)}, {"zone": ("b",)})
@@ -90,13 +90,13 @@ def test_what_a_form_leaves_out_is_the_jobs_own() -> None:
         ),
     ],
 )
-def test_a_wrong_form_is_named(changes: dict[str, object], message: str) -> None:
+def test_a_wrong_form_is_named(changes, message):
     data = instance_to_dict(instance(job()))["jobs"][0]
     with pytest.raises(oasis.InstanceError, match=f"^{message}"):
         parse(oasis.Job, {**data, **changes})
 
 
-def test_the_label_that_keeps_all_machines_out_is_named() -> None:
+def test_the_label_that_keeps_all_machines_out_is_named():
     asked = Requirement({"zone": ["b"], "gpu": ["h100"]})
     machines = [Labels({"gpu": "t4", "zone": "b"}), Labels({"zone": "b"})]
     assert asked.unmet_by(machines) == "gpu"
@@ -105,7 +105,7 @@ def test_the_label_that_keeps_all_machines_out_is_named() -> None:
     assert str(asked) == "zone is b, gpu is h100"
 
 
-def test_which_machines_admit_a_job() -> None:
+def test_which_machines_admit_a_job():
     cluster = instance().cluster
     assert cluster.admitted(job(), TaskGroup.WORKER) is None
     only = job(requires={"gpu": ["t4", "h100"]}, ps_requires={"zone": ["c"]})
@@ -118,7 +118,7 @@ def ran(server: int, count: int, slots: int, form: int, host: int = 0) -> dict[s
     return {"a": oasis.Schedule("a", workers, [[slot, host, 1] for slot in range(slots)], form)}
 
 
-def test_a_schedule_is_judged_in_its_form() -> None:
+def test_a_schedule_is_judged_in_its_form():
     given = instance(job(requires={"gpu": ["t4"]}, **TWO))
     assert oasis.verify(given, ran(0, 4, 3, form=0)) == 10.0
     with pytest.raises(oasis.VerificationError, match="training work"):
@@ -132,12 +132,12 @@ def test_a_schedule_is_judged_in_its_form() -> None:
 
 
 @pytest.mark.parametrize("form", [-1, True, 1.0, "1", None])
-def test_the_form_of_a_schedule_is_an_index(form: object) -> None:
+def test_the_form_of_a_schedule_is_an_index(form):
     with pytest.raises(oasis.InputError, match=f"^form: expected an integer >= 0, got {form!r}"):
-        oasis.Schedule("a", [[0, 0, 4]], [], form)  # type: ignore[arg-type]
+        oasis.Schedule("a", [[0, 0, 4]], [], form)
 
 
-def test_a_task_on_a_machine_that_its_form_does_not_admit_is_refused() -> None:
+def test_a_task_on_a_machine_that_its_form_does_not_admit_is_refused():
     given = instance(job(requires={"gpu": ["t4"]}, ps_requires={"zone": ["c"]}))
     with pytest.raises(oasis.VerificationError, match=r"labels.*gpu is 'h100', required is t4"):
         oasis.verify(given, ran(2, 4, 3, form=0))
@@ -147,7 +147,7 @@ def test_a_task_on_a_machine_that_its_form_does_not_admit_is_refused() -> None:
         oasis.verify(given, ran(0, 4, 3, form=0))
 
 
-def test_a_schedule_file_says_the_form_where_there_are_several() -> None:
+def test_a_schedule_file_says_the_form_where_there_are_several():
     schedule = ran(0, 4, 3, form=1)["a"]
     assert oasis.Schedule.from_dict(schedule.to_dict()) == schedule
     assert "form" not in ran(0, 4, 3, form=0)["a"].to_dict()

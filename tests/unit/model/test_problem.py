@@ -11,8 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oasis
-from oasis.model.cluster import Cluster
-from oasis.model.instance import Instance
 from oasis.model.job import Job, remaining_job
 from oasis.model.resources import ResourceVector
 from oasis.model.utility import Constant, later
@@ -34,7 +32,7 @@ JOB = Job(
 )
 
 
-def test_work_is_what_the_model_says_rounded_up_but_not_for_a_last_bit() -> None:
+def test_work_is_what_the_model_says_rounded_up_but_not_for_a_last_bit():
     """kappa = tau + 2 e / b: 125 MB are 1 Gbit, a tenth of a slot, twice: 0.1 + 0.2 slots.
 
     W = 4 * 5 * 3 * 0.3 = 18 worker-slots, at best 18 / 5 rounded up = 4 slots.
@@ -49,9 +47,7 @@ def test_work_is_what_the_model_says_rounded_up_but_not_for_a_last_bit() -> None
 
 
 @given(jobs(5, most_work=40), clusters(), st.integers(0, 10))
-def test_work_and_parameter_servers_agree_with_the_reference(
-    job: Job, machines: Cluster, workers: int
-) -> None:
+def test_work_and_parameter_servers_agree_with_the_reference(job, machines, workers):
     assert job.work(machines.slot_seconds) == total_work(job, machines)
     assert job.minibatch_slots(machines.slot_seconds) == pytest.approx(
         minibatch_slots(job, machines)
@@ -60,7 +56,7 @@ def test_work_and_parameter_servers_agree_with_the_reference(
     assert ps_for(job, workers) <= workers  # (6) and (7) can hold together
 
 
-def test_resource_vector_is_a_read_only_mapping() -> None:
+def test_resource_vector_is_a_read_only_mapping():
     vector = ResourceVector(source := {"cpu": 1, "gpu": 0.5})
     source["cpu"] = 2
     assert repr(ResourceVector({"cpu": 2})) == "ResourceVector({'cpu': 2.0})"
@@ -70,11 +66,11 @@ def test_resource_vector_is_a_read_only_mapping() -> None:
     assert hash(vector) == hash(ResourceVector({"gpu": 0.5, "cpu": 1.0}))
     assert pickle.loads(pickle.dumps(vector)) == vector
     with pytest.raises(TypeError):
-        vector["cpu"] = 2.0  # type: ignore[index]
+        vector["cpu"] = 2.0
 
 
 @given(instances())
-def test_problem_data_is_frozen_and_survives_pickling(instance: Instance) -> None:
+def test_problem_data_is_frozen_and_survives_pickling(instance):
     again = pickle.loads(pickle.dumps(instance))
     assert again == instance
     assert np.array_equal(again.cluster.worker_capacity, instance.cluster.worker_capacity)
@@ -90,7 +86,7 @@ def test_problem_data_is_frozen_and_survives_pickling(instance: Instance) -> Non
             setattr(thing, name, 1)
 
 
-def test_the_rest_of_a_job_is_worth_what_the_job_is_worth() -> None:
+def test_the_rest_of_a_job_is_worth_what_the_job_is_worth():
     job = oasis.generate("testbed", jobs=3, seed=1).jobs[0]
     rest = remaining_job(job, 5, now=job.arrival + 4, slots=30)
     assert rest.work(1200.0) == 5

@@ -28,13 +28,13 @@ from oasis.model import rounding
         (1e9 + 0.5, 1_000_000_001, 1_000_000_000),  # the tolerance is relative: 1 in 1e9
     ],
 )
-def test_rounding_forgives_a_billionth(value: float, down: int, up: int) -> None:
+def test_rounding_forgives_a_billionth(value, down, up):
     assert rounding.floor(value) == down
     assert rounding.ceil(value) == up
 
 
 @given(st.floats(0, 1e6))
-def test_down_and_up_differ_by_at_most_one(value: float) -> None:
+def test_down_and_up_differ_by_at_most_one(value):
     down, up = float(rounding.floor(value)), float(rounding.ceil(value))
     if down != up and up - down != 1:
         assert down - up == 1  # so near a whole number that both ways are open
@@ -43,7 +43,7 @@ def test_down_and_up_differ_by_at_most_one(value: float) -> None:
 
 
 @given(st.integers(0, 10**6), st.floats(1e-6, 1e6))
-def test_whole_multiples_of_a_demand_fit(count: int, demand: float) -> None:
+def test_whole_multiples_of_a_demand_fit(count, demand):
     """`count` units of `demand` fit in a capacity of `count * demand`, whatever the last bit."""
     assert rounding.floor(count * demand / demand) == count
     assert rounding.ceil(count * demand / demand) == count
@@ -51,18 +51,18 @@ def test_whole_multiples_of_a_demand_fit(count: int, demand: float) -> None:
 
 
 @given(st.floats(0, 1e9), st.floats(0, 1e9))
-def test_within_is_an_order_up_to_the_tolerance(value: float, limit: float) -> None:
+def test_within_is_an_order_up_to_the_tolerance(value, limit):
     if value <= limit:
         assert rounding.within(value, limit)
     if value > limit * (1 + 2e-9) + 2e-9:
         assert not rounding.within(value, limit)
 
 
-def test_nothing_is_within_not_a_number() -> None:
+def test_nothing_is_within_not_a_number():
     assert not rounding.within(math.nan, 1.0)
 
 
-def test_units_are_what_the_scarcest_resource_holds() -> None:
+def test_units_are_what_the_scarcest_resource_holds():
     capacity = np.array([[[6.0, 10.0], [5.9, 10.0]], [[3 * 0.1, 1.0], [0.0, 1e300]]])
     assert rounding.units(capacity, np.array([2.0, 3.0]), 9).tolist() == [[3, 2], [0, 0]]
     assert rounding.units(capacity, np.array([0.1, 0.0]), 9).tolist() == [[9, 9], [3, 0]]

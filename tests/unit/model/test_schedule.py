@@ -15,14 +15,14 @@ from tests import builders
 WORKERS = [[3, 0, 1], [1, 1, 2], [1, 0, 3]]
 
 
-def test_rows_are_sorted_by_slot_and_server() -> None:
+def test_rows_are_sorted_by_slot_and_server():
     schedule = Schedule("j", WORKERS, [[3, 0, 1], [1, 0, 1]])
     assert schedule.workers.tolist() == [[1, 0, 3], [1, 1, 2], [3, 0, 1]]
     assert schedule.ps.tolist() == [[1, 0, 1], [3, 0, 1]]
     assert schedule == Schedule("j", WORKERS[::-1], [[1, 0, 1], [3, 0, 1]])
 
 
-def test_rows_are_read_only_and_no_view_of_the_source() -> None:
+def test_rows_are_read_only_and_no_view_of_the_source():
     source = np.array(WORKERS)
     schedule = Schedule("j", source, [])
     source[0, 2] = 99
@@ -31,7 +31,7 @@ def test_rows_are_read_only_and_no_view_of_the_source() -> None:
         schedule.workers[0, 2] = 5
 
 
-def test_schedules_differ_by_job_workers_and_parameter_servers() -> None:
+def test_schedules_differ_by_job_workers_and_parameter_servers():
     one = Schedule("j", WORKERS, [[1, 0, 1]])
     assert one != Schedule("k", WORKERS, [[1, 0, 1]])
     assert one != Schedule("j", WORKERS[:2], [[1, 0, 1]])
@@ -60,9 +60,7 @@ INSTANCE = builders.instance(JOB, horizon=3, on=CLUSTER)
         ([[0, 0, 1]], [], 1, "job a.form: expected an integer <= 0, got 1"),
     ],
 )
-def test_what_is_outside_the_instance_is_named(
-    workers: list[list[int]], ps: list[list[int]], form: int, message: str
-) -> None:
+def test_what_is_outside_the_instance_is_named(workers, ps, form, message):
     with pytest.raises(InputError, match=f"^{message}$"):
         committed(INSTANCE, {"a": Schedule("a", workers, ps, form)})
 
@@ -72,9 +70,7 @@ def test_what_is_outside_the_instance_is_named(
         st.tuples(st.integers(0, 2), st.integers(0, 1), st.integers(1, 3)), min_size=1, max_size=6
     )
 )
-def test_the_sum_over_all_places_is_the_work_times_the_demand(
-    rows: list[tuple[int, int, int]],
-) -> None:
+def test_the_sum_over_all_places_is_the_work_times_the_demand(rows):
     """Rows may name one place twice: both count; a job that the instance does not have does not."""
     several = {name: Schedule(name, rows, []) for name in "ac"}
     worker, ps = committed(INSTANCE, several)
@@ -87,7 +83,7 @@ def test_the_sum_over_all_places_is_the_work_times_the_demand(
             assert worker[slot, server, 0] == here
 
 
-def test_a_node_that_closes_soon_is_for_jobs_that_end_before() -> None:
+def test_a_node_that_closes_soon_is_for_jobs_that_end_before():
     once = Calendar((CalendarEntry("a", 10, 12, frozenset({0})),))
     assert once.closing(4, [6]) == frozenset()
     assert once.closing(4, [7]) == {0}
@@ -102,7 +98,7 @@ def test_a_node_that_closes_soon_is_for_jobs_that_end_before() -> None:
     assert Calendar((*long, *short)).closing(4, [9]) == frozenset()
 
 
-def test_machines_are_closed_in_the_slots_of_a_window_also_as_plain_data() -> None:
+def test_machines_are_closed_in_the_slots_of_a_window_also_as_plain_data():
     calendar = Calendar(
         (CalendarEntry("b", 4, 6, frozenset({0, 1})), CalendarEntry("c", 5, 7, frozenset({0})))
     )

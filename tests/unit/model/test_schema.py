@@ -48,8 +48,8 @@ JSON = st.recursive(
 
 @pytest.mark.parametrize(("kind", "field", "value", "message", "in_schema"), ROWS)
 def test_a_bad_field_is_named_with_what_was_expected_and_the_schema_says_it_too(
-    kind: str, field: str, value: Any, message: str, in_schema: bool
-) -> None:
+    kind, field, value, message, in_schema
+):
     data = changed(VALID[kind], field, value)
     assert VALIDATORS[kind].is_valid(data) != in_schema
     with pytest.raises(oasis.InstanceError) as caught:
@@ -60,7 +60,7 @@ def test_a_bad_field_is_named_with_what_was_expected_and_the_schema_says_it_too(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_schema_takes_what_is_shipped_and_all_fields(kind: str) -> None:
+def test_the_schema_takes_what_is_shipped_and_all_fields(kind):
     reader, schema, example = KINDS[kind]
     jsonschema.Draft202012Validator.check_schema(schema)
     for data in (json.loads(example_text(example)), VALID[kind]):
@@ -81,7 +81,7 @@ def places(data: Any, field: str = "") -> list[str]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_schema_refuses_nothing_that_the_reader_takes(kind: str) -> None:
+def test_the_schema_refuses_nothing_that_the_reader_takes(kind):
     @given(st.sampled_from(places(VALID[kind])), JSON)
     def check(field: str, value: Any) -> None:
         data = changed(VALID[kind], field, value)
@@ -93,7 +93,7 @@ def test_the_schema_refuses_nothing_that_the_reader_takes(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_field_says_what_it_means(kind: str) -> None:
+def test_every_field_says_what_it_means(kind):
     schema = KINDS[kind][1]
     parts = [schema, *(part for part in schema["$defs"].values() if "properties" in part)]
     told = {name: one for part in parts for name, one in part["properties"].items()}
@@ -103,6 +103,6 @@ def test_every_field_says_what_it_means(kind: str) -> None:
     }
 
 
-def test_classes_of_entries_can_be_pickled() -> None:
+def test_classes_of_entries_can_be_pickled():
     entries = (MachineEntry, ServerShare, FormEntry)
     assert pickle.loads(pickle.dumps(entries)) == entries

@@ -71,14 +71,14 @@ def shown() -> dict[str, Any]:
     return found
 
 
-def test_nothing_public_is_shown_at_length(shown: dict[str, Any]) -> None:
+def test_nothing_public_is_shown_at_length(shown):
     lengths = {name: len(repr(value)) for name, value in shown.items()}
     assert {name: size for name, size in lengths.items() if size > MOST} == {}
     generic = [name for name, value in shown.items() if " object at 0x" in repr(value)]
     assert generic == []
 
 
-def test_showing_a_rejection_does_not_look_for_its_reason() -> None:
+def test_showing_a_rejection_does_not_look_for_its_reason():
     def explain() -> Any:
         raise AssertionError("took long")
 
@@ -101,7 +101,5 @@ def test_showing_a_rejection_does_not_look_for_its_reason() -> None:
         (oasis.Recourse("start", rounds=3), "Recourse(commitment='start', seed=0, rounds=3)"),
     ],
 )
-def test_a_policy_shows_the_options_that_differ_from_their_defaults(
-    policy: object, text: str
-) -> None:
+def test_a_policy_shows_the_options_that_differ_from_their_defaults(policy, text):
     assert repr(policy) == text

@@ -34,7 +34,7 @@ def commitments(patience: int | None = None) -> Commitments:
     return Commitments(CLUSTER, LOOKAHEAD, bounds, patience)
 
 
-def test_all_losses_come_before_anything_is_placed_again() -> None:
+def test_all_losses_come_before_anything_is_placed_again():
     """A job that is placed while one of two lost servers still counts would move twice."""
     held = commitments()
     held.submit(0, job("a", 2))
@@ -44,14 +44,14 @@ def test_all_losses_come_before_anything_is_placed_again() -> None:
 
 
 @pytest.mark.parametrize("patience", [LOOKAHEAD + 1, LOOKAHEAD, 6])
-def test_work_that_grows_may_end_in_the_last_slot_that_counts(patience: int) -> None:
+def test_work_that_grows_may_end_in_the_last_slot_that_counts(patience):
     for more, fits in ((0, True), (1, False)):
         held = commitments(patience)
         held.submit(0, replace(job("a", 1), utility=Constant(20.0)))
         assert held.revise(0, 4 * min(patience, LOOKAHEAD) + more) is fits
 
 
-def test_the_last_slot_of_a_gang_may_do_more_than_its_work() -> None:
+def test_the_last_slot_of_a_gang_may_do_more_than_its_work():
     held = commitments()
     gang = Job(
         "g", 0, 1, 4, 1, 1.5, 0.0, {"gpu": 1.0}, {}, Constant(20.0), min_workers=4
@@ -78,7 +78,7 @@ def two_kinds() -> tuple[Commitments, Job]:
     ), several
 
 
-def test_what_is_left_of_a_job_keeps_its_form() -> None:
+def test_what_is_left_of_a_job_keeps_its_form():
     held, several = two_kinds()
     decision = held.submit(7, several)
     assert decision.schedule is not None
@@ -90,12 +90,12 @@ def test_what_is_left_of_a_job_keeps_its_form() -> None:
     assert schedule is not None
     assert schedule.form == 1
     assert set(schedule.workers[:, 1].tolist()) == {3 - at}
-    assert restricted(schedule, 2).form == 1  # type: ignore[union-attr]
+    assert restricted(schedule, 2).form == 1
     # There is no fast server any more, and it has begun on one.
     assert held.lose([(TaskGroup.WORKER, int(3 - at))]) == [7]
 
 
-def test_the_rest_of_a_job_is_placed_in_the_form_that_it_has() -> None:
+def test_the_rest_of_a_job_is_placed_in_the_form_that_it_has():
     held, several = two_kinds()
     decision = held.submit(7, several.in_forms[1], form=1)
     assert decision.schedule is not None
@@ -109,7 +109,7 @@ def on_one_server() -> Commitments:
     return Commitments(cluster, LOOKAHEAD, PriceBounds.from_jobs(priced, cluster, LOOKAHEAD))
 
 
-def test_less_work_than_was_planned_never_ends_later() -> None:
+def test_less_work_than_was_planned_never_ends_later():
     """At the prices of the moment it could, where others came since: the schedule then stays."""
     stayed = []
     for slots, rest, left in product((2, 3), (1, 4), range(1, 6)):
@@ -136,7 +136,7 @@ def test_less_work_than_was_planned_never_ends_later() -> None:
     assert set(stayed) == {(True, True), (False, True), (False, False)}
 
 
-def test_only_what_a_window_displaces_is_planned_anew() -> None:
+def test_only_what_a_window_displaces_is_planned_anew():
     """In order of arrival. Who stays would move, too: a job that stood in its way has left."""
     jobs = (
         replace(builders.job("a", 0, 2, workers=2), utility=Constant(20.0)),
@@ -159,5 +159,5 @@ def test_only_what_a_window_displaces_is_planned_anew() -> None:
         given_up = [k for k, schedule in enumerate(expected) if schedule is None]
         assert held.plan_around(calendar) == given_up
         for k, live in held.live.items():
-            assert np.array_equal(live.schedule.workers, expected[k].workers)  # type: ignore[union-attr]
+            assert np.array_equal(live.schedule.workers, expected[k].workers)
         assert np.array_equal(held.ledger.worker_used, anew.ledger.worker_used)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -54,14 +53,14 @@ def ledger(
     return Ledger.of_arrays(CLUSTER, **arrays)
 
 
-def test_slots_of_a_rolled_ledger_are_absolute() -> None:
+def test_slots_of_a_rolled_ledger_are_absolute():
     book = ledger(worker_price=1.0)
     book.roll(2, None)
     book.worker.price[0, 0, 0] = 7.0  # prices belong to rows now: row 0 is slot 2
     assert schedule_cost(Schedule("j", [[2, 0, 1]], []), JOB, book).workers.tolist() == [[7.0, 1.0]]
 
 
-def test_the_fewest_servers_and_slots_that_carry_half_of_it_are_named() -> None:
+def test_the_fewest_servers_and_slots_that_carry_half_of_it_are_named():
     """On server 1: 5 of 9; so it alone carries half. In slots 0, 1, 2: 4, 3, 2: two are needed."""
     rows = [[0, 0, 1], [0, 1, 1], [1, 1, 1], [2, 0, 1]]
     workers = np.array([[2.0, 0.0], [2.0, 0.0], [3.0, 0.0], [2.0, 0.0]])
@@ -95,33 +94,31 @@ SCARCE = "the last completion that counts; scarcest is gpu of the worker servers
         ),
     ],
 )
-def test_a_job_that_cannot_be_admitted_is_told_why(
-    changes: dict[str, Any], used: float, told: str
-) -> None:
+def test_a_job_that_cannot_be_admitted_is_told_why(changes, used, told):
     assert reason(replace(JOB, **changes), ledger(used=used)) == told
 
 
-def test_the_reason_names_the_resource_of_the_bottleneck() -> None:
+def test_the_reason_names_the_resource_of_the_bottleneck():
     """GPUs are scarcest by slot 0, but the schedule that ends later pays for parameter servers."""
     hurried = replace(JOB, utility=Deadline(10.0, 0.0))
     book = ledger(worker_price=1.0, ps_price=9.0, used=3.0)
     assert scarcest_resource(Search(hurried, book), 0) == "gpu of the worker servers"
-    spot = explain_rejection(Search(hurried, book)).bottleneck  # type: ignore[union-attr]
-    assert (spot.resource, spot.group) == ("bandwidth_gbps", "ps")  # type: ignore[union-attr]
+    spot = explain_rejection(Search(hurried, book)).bottleneck
+    assert (spot.resource, spot.group) == ("bandwidth_gbps", "ps")
     assert reason(hurried, book) == (
         "no room: 2 of 4 worker-slots free by slot 0, the last completion that counts; "
         "later it would pay most for bandwidth_gbps of the ps servers"
     )
 
 
-def test_parameter_servers_may_be_what_is_scarce() -> None:
+def test_parameter_servers_may_be_what_is_scarce():
     book = ledger()
     book.ps.used[1] = 9.0  # one Gbit/s left in every slot, a parameter server needs two
     assert reason(JOB, book).endswith("scarcest is bandwidth_gbps of the ps servers")
     assert scarcest_resource(Search(JOB, book), 2) == "bandwidth_gbps of the ps servers"
 
 
-def test_a_job_that_costs_too_much_is_told_the_factor() -> None:
+def test_a_job_that_costs_too_much_is_told_the_factor():
     """Four workers of 2 units at price 2 are 16, two parameter servers of 2 units at 1 are 4."""
     book = ledger(2.0, 1.0)
     search = Search(JOB, book)
@@ -147,14 +144,14 @@ def test_a_job_that_costs_too_much_is_told_the_factor() -> None:
         ({"granularity": "slot"}, "granularity: expected worker-slot or chunk, got 'slot'"),
     ],
 )
-def test_arrays_of_another_market_are_refused(changes: dict[str, object], message: str) -> None:
+def test_arrays_of_another_market_are_refused(changes, message):
     worker, ps = np.zeros((3, 2, 2)), np.zeros((3, 1, 2))
     given_arrays = {"worker_prices": worker, "ps_prices": ps, "worker_used": worker, "ps_used": ps}
     with pytest.raises(ValueError, match=message):
-        best_schedule(JOB, CLUSTER, 3, **(given_arrays | changes))  # type: ignore[arg-type]
+        best_schedule(JOB, CLUSTER, 3, **(given_arrays | changes))
 
 
-def test_a_job_that_no_machine_admits_is_told_the_label() -> None:
+def test_a_job_that_no_machine_admits_is_told_the_label():
     only = replace(JOB, requires={"gpu": ["h100"], "zone": ["b", "c"]})
     assert result_of(searches(only, ledger())).reason == (
         "no machine admits it: label gpu of the worker servers; "
@@ -168,7 +165,7 @@ def test_a_job_that_no_machine_admits_is_told_the_label() -> None:
     assert reason.startswith("no machine admits it: label zone of the parameter-server hosts")
 
 
-def test_of_several_forms_the_nearest_gives_the_reason() -> None:
+def test_of_several_forms_the_nearest_gives_the_reason():
     """And what it would take is the least of all forms."""
     late = Form(minibatch_time=1000.0)
     elsewhere, dear = Form(requires={"gpu": ["h100"]}), Form(minibatch_time=2.0)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 import random
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ from oasis import Constant, Schedule
 from oasis.online.ledger import Ledger
 from oasis.online.prices import PriceBounds, PriceFunction
 from oasis.online.rejection import explanation
-from oasis.online.search import Granularity, searches
+from oasis.online.search import searches
 from tests import builders
 
 CLUSTER = builders.cluster(servers=3, worker={"cpu": 8.0, "gpu": 4.0}, ps={"cpu": 6.0, "gpu": 1.0})
@@ -27,7 +26,7 @@ HORIZON = 7
 
 
 @pytest.mark.parametrize("origin", [1, 0, -1])
-def test_a_ledger_does_not_roll_back(origin: int) -> None:
+def test_a_ledger_does_not_roll_back(origin):
     """What went is gone: the origin moved without the contents."""
     ledger = Ledger.idle(CLUSTER, HORIZON, BOUNDS)
     ledger.commit(JOB, Schedule("a", [[3, 0, 1], [5, 1, 1]], []), BOUNDS)
@@ -60,9 +59,7 @@ def asked_at_once(scheduler: oasis.OASiS, instance: oasis.Instance) -> list[oasi
 
 @pytest.mark.parametrize("granularity", ["worker-slot", "chunk"])
 @pytest.mark.parametrize("seed", range(4))
-def test_it_does_not_matter_when_and_in_which_order_reasons_are_asked_for(
-    seed: int, granularity: Granularity
-) -> None:
+def test_it_does_not_matter_when_and_in_which_order_reasons_are_asked_for(seed, granularity):
     instance = congested(seed)
     expected = asked_at_once(oasis.OASiS.from_instance(instance, granularity=granularity), instance)
     assert sum(not decision.admitted for decision in expected) >= 5
@@ -75,7 +72,7 @@ def test_it_does_not_matter_when_and_in_which_order_reasons_are_asked_for(
             assert decisions[k].rejection == expected[k].rejection
 
 
-def test_a_saved_scheduler_explains_what_was_rejected_before_and_after(tmp_path: Path) -> None:
+def test_a_saved_scheduler_explains_what_was_rejected_before_and_after(tmp_path):
     instance = congested(1)
     expected = asked_at_once(oasis.OASiS.from_instance(instance), instance)
     scheduler = oasis.OASiS.from_instance(instance)
@@ -89,9 +86,7 @@ def test_a_saved_scheduler_explains_what_was_rejected_before_and_after(tmp_path:
     assert loaded.decisions == expected
 
 
-def test_reasons_travel_and_are_not_looked_for_unless_asked_for(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_reasons_travel_and_are_not_looked_for_unless_asked_for(monkeypatch):
     instance = congested(3)
     decisions = oasis.simulate(instance, oasis.OASiS.from_instance(instance)).decisions
     assert pickle.loads(pickle.dumps(decisions)) == decisions

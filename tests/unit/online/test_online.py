@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -40,7 +39,7 @@ def arrays(*, price: float = 0.0, used: float = 0.0) -> list[np.ndarray]:
     return [np.full((4, 1, 1), value) for value in (price, 0.0, used, 0.0)]
 
 
-def test_jobs_are_submitted_in_order_of_arrival() -> None:
+def test_jobs_are_submitted_in_order_of_arrival():
     online = scheduler()
     online.submit(replace(JOB, arrival=2))
     expected = r"arrival: expected 2..3, in order of arrival, got 1 \(job 'b'\)"
@@ -57,14 +56,12 @@ def test_jobs_are_submitted_in_order_of_arrival() -> None:
         ({"worker": {"gpu": 1.0}}, r"worker\.gpu: expected one of the resources cpu"),
     ],
 )
-def test_a_job_of_another_horizon_or_cluster_is_refused(
-    changes: dict[str, Any], message: str
-) -> None:
+def test_a_job_of_another_horizon_or_cluster_is_refused(changes, message):
     with pytest.raises(InstanceError, match=message):
         scheduler().quote(replace(JOB, **changes))
 
 
-def test_a_job_is_submitted_once_admitted_or_not() -> None:
+def test_a_job_is_submitted_once_admitted_or_not():
     online = scheduler()
     hopeless = replace(JOB, id="no", minibatch_time=50.0)
     for job in (JOB, hopeless):
@@ -73,7 +70,7 @@ def test_a_job_is_submitted_once_admitted_or_not() -> None:
             online.quote(job)
 
 
-def test_job_with_room_only_when_it_is_worthless_says_what_lateness_would_cost() -> None:
+def test_job_with_room_only_when_it_is_worthless_says_what_lateness_would_cost():
     """Slot 1 is taken; later there is room, at a price, but the deadline is over."""
     online = scheduler()
     online.submit(JOB)
@@ -84,14 +81,14 @@ def test_job_with_room_only_when_it_is_worthless_says_what_lateness_would_cost()
     assert decision.rejection.smallest_utility == pytest.approx(2 * online.bounds.worker.lower[0])
 
 
-def test_payoff_of_exactly_zero_is_rejected() -> None:
+def test_payoff_of_exactly_zero_is_rejected():
     """Alg. 1 admits at mu > 0: worth 4, costs 4."""
     assert oasis.best_schedule(JOB, CLUSTER, 4, *arrays(price=2.0)).schedule is None
     cheaper = np.nextafter(2.0, 0.0)
     assert oasis.best_schedule(JOB, CLUSTER, 4, *arrays(price=cheaper)).schedule is not None
 
 
-def test_free_slots_are_never_counted_beyond_the_work_in_a_no_room_reason() -> None:
+def test_free_slots_are_never_counted_beyond_the_work_in_a_no_room_reason():
     """A utility that underflows to 0.0 pays nothing, but there is room: the reason must not lie.
 
     The job needs 200 slots and is then worth e^-1194: its logarithm counts, its value is 0.0.
@@ -115,9 +112,7 @@ def test_free_slots_are_never_counted_beyond_the_work_in_a_no_room_reason() -> N
         (0.3 - 1e-8, 0.0, 0.1, 2),
     ],
 )
-def test_server_holds_as_many_units_as_its_capacity_says(
-    capacity: float, used: float, demand: float, room: int
-) -> None:
+def test_server_holds_as_many_units_as_its_capacity_says(capacity, used, demand, room):
     """The last bit of a quotient costs no worker and no parameter server."""
     amounts = {"cpu": capacity, "bandwidth_gbps": 100.0}
     cluster = Cluster(tuple(amounts), (Server("w", amounts),), (Server("p", amounts),), 1.0)
@@ -136,7 +131,7 @@ def test_server_holds_as_many_units_as_its_capacity_says(
 
 
 @pytest.mark.parametrize("content", [b"", b"not an archive", b"PK\x03\x04broken"])
-def test_file_that_is_no_checkpoint_is_refused(content: bytes, tmp_path: Path) -> None:
+def test_file_that_is_no_checkpoint_is_refused(content, tmp_path):
     path = tmp_path / "state.npz"
     path.write_bytes(content)
     with pytest.raises(OasisError, match=r"state.npz: expected 'oasis-scheduler 1', got"):
@@ -146,7 +141,7 @@ def test_file_that_is_no_checkpoint_is_refused(content: bytes, tmp_path: Path) -
         OASiS.load(path)
 
 
-def test_a_checkpoint_that_was_changed_is_refused_in_one_line(tmp_path: Path) -> None:
+def test_a_checkpoint_that_was_changed_is_refused_in_one_line(tmp_path):
     """Also with a checksum that fits; what still loads is a state that the servers can hold."""
     instance, path = oasis.generate("testbed", jobs=4, seed=1), tmp_path / "state"
     online = OASiS.from_instance(instance)
@@ -183,9 +178,7 @@ def test_a_checkpoint_that_was_changed_is_refused_in_one_line(tmp_path: Path) ->
         ({"schedule": {"job_id": "a", "workers": [], "ps": []}}, "schedule.workers"),
     ],
 )
-def test_a_decision_that_does_not_follow_is_refused(
-    changes: dict[str, Any], field: str, tmp_path: Path
-) -> None:
+def test_a_decision_that_does_not_follow_is_refused(changes, field, tmp_path):
     online, path = scheduler(), tmp_path / "state"
     online.submit(JOB)
     online.save(path)

@@ -21,7 +21,7 @@ def live(instance: oasis.Instance) -> oasis.OASiS:
     return oasis.OASiS.rolling(instance.horizon, bounds, keep_admitted=True, end=instance.horizon)
 
 
-def test_a_site_is_the_cluster_of_its_instance_again() -> None:
+def test_a_site_is_the_cluster_of_its_instance_again():
     cluster = cluster_of(SITE)
     assert cluster.worker_ids == INSTANCE.cluster.worker_ids
     assert cluster.ps_ids == INSTANCE.cluster.ps_ids
@@ -45,7 +45,7 @@ def of_two_kinds() -> oasis.Instance:
     return oasis.Instance(11, cluster, (first, second))
 
 
-def test_a_plan_for_later_is_for_the_work_of_its_form() -> None:
+def test_a_plan_for_later_is_for_the_work_of_its_form():
     """Four worker-slots in the second form; a job that has not begun says ten, of the first."""
     instance = of_two_kinds()
     printed = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
@@ -63,15 +63,13 @@ def test_a_plan_for_later_is_for_the_work_of_its_form() -> None:
         (Outage(1, 1.0), 0, [*range(1, 11)]),
     ],
 )
-def test_a_late_job_takes_what_is_left_in_the_form_in_which_it_began(
-    outage: Outage, form: int, slots: list[int]
-) -> None:
+def test_a_late_job_takes_what_is_left_in_the_form_in_which_it_began(outage, form, slots):
     run = oasis.simulate(of_two_kinds(), live(of_two_kinds()), outages=[outage])
     schedule = run.schedules["second"]
     assert (schedule.form, schedule.workers[:, 0].tolist()) == (form, slots)
 
 
-def test_what_a_form_holds_leaves_no_room_for_a_late_job() -> None:
+def test_what_a_form_holds_leaves_no_room_for_a_late_job():
     """On instances of kinds where machines leave for good or for a while, no plan is refused."""
     for seed in range(60):
         instance = kinds.instance(seed)

@@ -50,7 +50,7 @@ def bounds(*jobs: Job, on: Cluster = CLUSTER, horizon: int = 4, **options: Any) 
     return PriceBounds.from_jobs(jobs, on, horizon, **options)
 
 
-def test_normalised_bounds_by_hand() -> None:
+def test_normalised_bounds_by_hand():
     """Demands as shares of the group's total: a asks for 1/4 + 1/10, b for 1/8; C = 2."""
     found = PriceBounds.from_instance(INSTANCE)
     assert found.worker.eta == pytest.approx(4 * 2 / (2 * 0.125))  # max of 8 / 1.05 and 8 / 0.25
@@ -65,7 +65,7 @@ def test_normalised_bounds_by_hand() -> None:
     assert (found.normalize, found.min_utility_fraction) == (True, 0.7)
 
 
-def test_printed_bounds_by_hand() -> None:
+def test_printed_bounds_by_hand():
     """Raw units, CPUs plus Gbit/s: a asks for 3 * 6 = 18 of 4 * 36, b for 2 * 2."""
     found = PriceBounds.from_instance(INSTANCE, normalize=False)
     assert found.worker.eta == pytest.approx(144 / 4)
@@ -77,7 +77,7 @@ def test_printed_bounds_by_hand() -> None:
     assert found.alpha == pytest.approx(math.log(4.0 * 18 * 144 / 8))
 
 
-def test_price_of_usage_beyond_capacity_is_upper() -> None:
+def test_price_of_usage_beyond_capacity_is_upper():
     """The tolerance of rounding may fill a server by a billionth too much."""
     price = PriceBounds.from_instance(INSTANCE).worker
     assert price(np.array([9.0, 11.0]), np.array([8.0, 10.0])) == pytest.approx(price.upper)
@@ -93,14 +93,14 @@ def test_price_of_usage_beyond_capacity_is_upper() -> None:
     ],
     ids=lambda job: job.id,
 )
-def test_jobs_that_cannot_finish_or_are_worth_nothing_are_left_out(job: Job) -> None:
+def test_jobs_that_cannot_finish_or_are_worth_nothing_are_left_out(job):
     assert bounds(A, B, job).to_dict() == bounds(A, B).to_dict()
     alone = bounds(job)
     assert alone.alpha == 1.0
     assert (alone.worker.lower == 0).all()
 
 
-def test_floor_takes_the_smallest_utility_that_counts() -> None:
+def test_floor_takes_the_smallest_utility_that_counts():
     """0.003 is less than a thousandth of 6: it defines L only without a floor."""
     cheap = replace(B, utility=Piecewise((1.0, 2.0), (6.0, 0.003)))
     level = [bounds(cheap, min_utility_fraction=f).worker.lower[0] for f in (1e-3, 0.0, 0.5)]
@@ -110,7 +110,7 @@ def test_floor_takes_the_smallest_utility_that_counts() -> None:
     assert bounds(B, min_utility_fraction=0.51).worker.lower[0] == pytest.approx(level[0])
 
 
-def test_lower_bound_is_kept_as_a_logarithm_where_it_underflows() -> None:
+def test_lower_bound_is_kept_as_a_logarithm_where_it_underflows():
     """A critical sigmoid is e^-1782 at the horizon; L is 0.0, its logarithm is not."""
     critical = replace(A, utility=Sigmoid(1.0, 6.0, 3.0))
     found = PriceBounds.from_jobs((critical,), CLUSTER, 301, min_utility_fraction=0.0).worker
@@ -120,7 +120,7 @@ def test_lower_bound_is_kept_as_a_logarithm_where_it_underflows() -> None:
     assert found(np.array([8.0, 0.0]), np.array([8.0, 10.0]))[0] == pytest.approx(found.upper[0])
 
 
-def test_scale_must_be_positive_and_the_floor_a_fraction() -> None:
+def test_scale_must_be_positive_and_the_floor_a_fraction():
     for factor in (0.0, -1.0, math.nan, math.inf):
         with pytest.raises(ValueError, match=r"factor: expected a finite number > 0, got"):
             bounds(A).scaled(factor)
@@ -129,14 +129,14 @@ def test_scale_must_be_positive_and_the_floor_a_fraction() -> None:
             bounds(A, min_utility_fraction=fraction)
 
 
-def test_the_largest_value_for_the_least_demand_is_no_crash() -> None:
+def test_the_largest_value_for_the_least_demand_is_no_crash():
     """Prices between 1 and 1e60 a unit; still nobody pays more than the job is worth."""
     tiny = replace(B, worker={"cpu": 1e-30}, utility=Constant(1e30))
     scheduler = OASiS(CLUSTER, 4, bounds(tiny))
     assert scheduler.submit(tiny).admitted
 
 
-def test_bounds_of_no_jobs_say_that_nothing_is_known() -> None:
+def test_bounds_of_no_jobs_say_that_nothing_is_known():
     with pytest.raises(ValueError, match=r"^jobs: expected at least one job$"):
         PriceBounds.from_jobs([], CLUSTER, 4)
     bounds = PriceBounds.from_jobs([], CLUSTER, 4, may_know_nothing=True)
@@ -156,7 +156,7 @@ SMALL = builders.job(
 )
 
 
-def test_job_that_is_larger_than_the_cluster_does_not_take_upper_below_lower() -> None:
+def test_job_that_is_larger_than_the_cluster_does_not_take_upper_below_lower():
     """Its load is 200 of a supply of 2: U = 1 / 100, but L = 1 / (4 eta 200) = 1 / 8."""
     huge = {"cpu": 100.0, "bandwidth_gbps": 100.0}
     found = bounds(replace(SMALL, worker=huge, ps=huge), on=ONE, horizon=1)
@@ -167,7 +167,7 @@ def test_job_that_is_larger_than_the_cluster_does_not_take_upper_below_lower() -
     assert found.alpha == 1.0
 
 
-def test_resource_that_the_group_does_not_have_has_no_range_of_prices() -> None:
+def test_resource_that_the_group_does_not_have_has_no_range_of_prices():
     bare = replace(ONE, worker_servers=(Server("w", {"cpu": 1.0}),))
     found = bounds(SMALL, on=bare, horizon=1)
     assert found.worker.log_ratio[1] == 0.0
@@ -175,15 +175,15 @@ def test_resource_that_the_group_does_not_have_has_no_range_of_prices() -> None:
     assert found.scaled(5.0).worker.log_ratio[1] == 0.0
 
 
-def test_price_function_holds_floats_that_cannot_be_changed() -> None:
-    price = PriceFunction(np.zeros(2, dtype=int), [1, 2], 1.0)  # type: ignore[arg-type]
+def test_price_function_holds_floats_that_cannot_be_changed():
+    price = PriceFunction(np.zeros(2, dtype=int), [1, 2], 1.0)
     for values in (price.log_lower, price.log_ratio):
         assert values.dtype == np.float64
         with pytest.raises(ValueError, match="read-only"):
             values[0] = 1.0
 
 
-def test_job_that_asks_for_nothing_that_is_there_defines_no_price() -> None:
+def test_job_that_asks_for_nothing_that_is_there_defines_no_price():
     """A load of nothing would make eta infinite and L nothing."""
     cluster = Cluster(
         ("cpu", "bandwidth_gbps", "gpu"),
@@ -197,7 +197,7 @@ def test_job_that_asks_for_nothing_that_is_there_defines_no_price() -> None:
     assert np.isfinite(both.eta)
 
 
-def test_bounds_count_work_in_slots_of_the_cluster() -> None:
+def test_bounds_count_work_in_slots_of_the_cluster():
     """8 Gbit there and back at 1 Gbit/s take 16 s: two slots of 8 s, or one of 16 s."""
     amounts = {"cpu": 0.5, "bandwidth_gbps": 1.0}
     job = replace(SMALL, gradient_mb=1000.0, minibatch_time=0.0, worker=amounts, ps=amounts)
@@ -210,7 +210,7 @@ def test_bounds_count_work_in_slots_of_the_cluster() -> None:
 
 
 @pytest.mark.parametrize("eta", [2.5, np.nan])
-def test_price_function_is_written_with_nulls_and_read_again(eta: float) -> None:
+def test_price_function_is_written_with_nulls_and_read_again(eta):
     price = PriceFunction(np.array([0.5, -np.inf]), np.array([1.5, 0.0]), eta)
     data = price.to_dict()
     assert data == {

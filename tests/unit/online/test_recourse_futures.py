@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -46,7 +45,7 @@ def planner(rule: AdmissionRule) -> Replanner:
     return Replanner(CLUSTER, 8, commitment="arrival", admission=rule)
 
 
-def test_rates_of_arrival_are_those_so_far_or_of_past_days() -> None:
+def test_rates_of_arrival_are_those_so_far_or_of_past_days():
     """Half of the present slot is left."""
     rule = SampledFutures()
     rule.reset(CLUSTER, 8)
@@ -58,7 +57,7 @@ def test_rates_of_arrival_are_those_so_far_or_of_past_days() -> None:
     assert rule.rates(0, 4).tolist() == [0.5, 0.5, 1.0, 0.5]
 
 
-def test_what_a_future_earns_is_what_fits_in_this_order() -> None:
+def test_what_a_future_earns_is_what_fits_in_this_order():
     rule = SampledFutures()
     plan = planner(rule).plan
     rule.learn(job("known", 0, 3.0, latest=1))
@@ -69,9 +68,7 @@ def test_what_a_future_earns_is_what_fits_in_this_order() -> None:
 
 
 @pytest.mark.parametrize(("share", "both"), [(None, False), (1.0, True), (0.8, True)])
-def test_a_job_that_was_promised_a_late_slot_gives_way_to_one_in_a_hurry(
-    share: float | None, both: bool
-) -> None:
+def test_a_job_that_was_promised_a_late_slot_gives_way_to_one_in_a_hurry(share, both):
     """The first is planned in slot 0 and has until slot 3; the second is worth nothing later."""
     made = planner(SampledFutures(promise_share=share))
     made.replan({0: job("patient", 0, 5.0, latest=3)})
@@ -81,15 +78,13 @@ def test_a_job_that_was_promised_a_late_slot_gives_way_to_one_in_a_hurry(
     assert made.plan.live[0].schedule is not None
 
 
-def test_the_share_that_a_promise_is_worth_is_more_than_nothing() -> None:
+def test_the_share_that_a_promise_is_worth_is_more_than_nothing():
     with pytest.raises(ValueError, match=r"^promise_share: expected 0 < share <= 1, got 0$"):
         SampledFutures(promise_share=0)
 
 
 @pytest.mark.parametrize(("price", "admitted"), [(2.4, True), (2.5, False), (2.6, False)])
-def test_learned_prices_admit_what_is_worth_more_than_two_gpus_cost(
-    price: float, admitted: bool
-) -> None:
+def test_learned_prices_admit_what_is_worth_more_than_two_gpus_cost(price, admitted):
     made = planner(AtLearnedPrices(past(price), 0.0))
     gone = made.replan({0: job("new", 0, 5.0)})
     assert (gone == {}) == admitted
@@ -99,7 +94,7 @@ def test_learned_prices_admit_what_is_worth_more_than_two_gpus_cost(
     assert made.replan({1: job("next", 1, 5.0)}) == {}  # slot 1 is free
 
 
-def test_rules_by_name_and_the_one_that_is_taken_where_none_is_named() -> None:
+def test_rules_by_name_and_the_one_that_is_taken_where_none_is_named():
     bounds, learned = past(1.0).bounds, past(1.0)
     assert rule_name(None, None, None) == "futures"
     assert rule_name(None, learned, None) == "learned"
@@ -124,14 +119,12 @@ def test_rules_by_name_and_the_one_that_is_taken_where_none_is_named() -> None:
         ("futures", {"prices": replace(past(1.0), jobs=())}, "prices: expected at least one past"),
     ],
 )
-def test_what_does_not_go_with_a_rule_is_named(
-    name: str, given: dict[str, object], message: str
-) -> None:
+def test_what_does_not_go_with_a_rule_is_named(name, given, message):
     with pytest.raises(ValueError, match=message):
-        admission_rule(name, **given)  # type: ignore[arg-type]
+        admission_rule(name, **given)
 
 
-def test_prices_of_other_resources_are_refused_when_a_run_begins() -> None:
+def test_prices_of_other_resources_are_refused_when_a_run_begins():
     other = Cluster(("cpu",), (Server("w", {"cpu": 1.0}),), (Server("p", {"cpu": 1.0}),), 1.0)
     for rule in (SampledFutures(past(1.0)), AtLearnedPrices(past(1.0), 0.0)):
         with pytest.raises(InstanceError, match="resources: expected"):
@@ -157,7 +150,7 @@ def learned(slots: int = 4) -> LearnedPrices:
     )
 
 
-def test_a_file_that_was_written_and_read_is_the_same_to_the_last_bit(tmp_path: Path) -> None:
+def test_a_file_that_was_written_and_read_is_the_same_to_the_last_bit(tmp_path):
     first, path = learned(), tmp_path / "prices.json"
     first.write(path)
     again = LearnedPrices.read(path)
@@ -173,9 +166,7 @@ def test_a_file_that_was_written_and_read_is_the_same_to_the_last_bit(tmp_path: 
 @pytest.mark.parametrize(
     ("field", "value", "message", "_"), malformed(__file__, "learned_malformed.txt")
 )
-def test_what_is_wrong_in_a_file_is_named_in_one_line(
-    field: str, value: Any, message: str, _: bool, tmp_path: Path
-) -> None:
+def test_what_is_wrong_in_a_file_is_named_in_one_line(field, value, message, _, tmp_path):
     path = tmp_path / "prices.json"
     path.write_text(json.dumps(changed(learned().to_dict(), field, value)), encoding="utf-8")
     with pytest.raises(InstanceError) as caught:
@@ -185,7 +176,7 @@ def test_what_is_wrong_in_a_file_is_named_in_one_line(
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1]", "NaN", '{"a": 1, "a": 1}', "\x00"])
-def test_what_is_no_file_of_prices_at_all_is_refused_in_one_line(text: str, tmp_path: Path) -> None:
+def test_what_is_no_file_of_prices_at_all_is_refused_in_one_line(text, tmp_path):
     path = tmp_path / "prices.json"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(InstanceError, match=r"prices: .*prices\.json: ") as caught:
@@ -193,7 +184,7 @@ def test_what_is_no_file_of_prices_at_all_is_refused_in_one_line(text: str, tmp_
     assert "\n" not in str(caught.value)
 
 
-def test_prices_of_other_slots_are_named_with_the_option_and_the_file(tmp_path: Path) -> None:
+def test_prices_of_other_slots_are_named_with_the_option_and_the_file(tmp_path):
     path = str(tmp_path / "p.json")
     hours = replace(DAY, cluster=replace(DAY.cluster, slot_seconds=3600.0))
     learned().write(path)
@@ -206,7 +197,7 @@ def test_prices_of_other_slots_are_named_with_the_option_and_the_file(tmp_path: 
             oasis.simulate(hours, policy)
 
 
-def test_oasis_takes_its_bounds_from_the_file_and_says_so(tmp_path: Path) -> None:
+def test_oasis_takes_its_bounds_from_the_file_and_says_so(tmp_path):
     first, path = learned(), tmp_path / "prices.json"
     first.write(path)
     scheduler = OASiS.from_instance(DAY, bounds=str(path), scale=2.0)

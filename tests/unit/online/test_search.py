@@ -52,7 +52,7 @@ def with_ps(share: float) -> Job:
     return replace(JOB, worker={"cpu": 1.0, BANDWIDTH: share}, ps={"cpu": 1.0, BANDWIDTH: 1.0})
 
 
-def test_room_and_costs_are_the_same_whatever_was_looked_up_before() -> None:
+def test_room_and_costs_are_the_same_whatever_was_looked_up_before():
     """A search that has looked as far as slot 3 answers for earlier slots from what it knows."""
     busy = ledger(cpu=[[1.0], [3.0], [2.0], [2.0]], used=[[2.0, 0], [0, 0], [0, 1.0], [0, 1.0]])
     for job in (
@@ -72,7 +72,7 @@ def test_room_and_costs_are_the_same_whatever_was_looked_up_before() -> None:
 
 @fewer(10)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 3))
-def test_a_schedule_is_that_of_a_search_that_knows_nothing(seed: int, copies: int) -> None:
+def test_a_schedule_is_that_of_a_search_that_knows_nothing(seed, copies):
     """Servers that are still columns of several, and slots in the middle of runs, among them."""
     instance = oasis.generate(
         "calibrated",
@@ -94,9 +94,7 @@ def test_a_schedule_is_that_of_a_search_that_knows_nothing(seed: int, copies: in
 
 
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=6), st.integers(1, 20), st.integers(0, 5))
-def test_what_is_free_may_be_given_and_may_be_more_than_is_asked_for(
-    free: list[int], units: int, more: int
-) -> None:
+def test_what_is_free_may_be_given_and_may_be_more_than_is_asked_for(free, units, more):
     capacity = np.array([free], dtype=float)
     used = np.zeros((1, 1, len(free)))
     price = np.arange(len(free), dtype=float)[None, None] % 3

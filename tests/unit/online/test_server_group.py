@@ -25,7 +25,7 @@ def at(*places: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     return np.array(places, dtype=np.int64)
 
 
-def test_a_commit_at_the_front_leaves_the_others_in_one_column() -> None:
+def test_a_commit_at_the_front_leaves_the_others_in_one_column():
     group = idle((Server("a", {"cpu": 8.0, "gpu": 4.0}, 9),))
     group.commit(at(0), at(0), np.array([[2.0, 1.0]]), None)
     assert group.copies.tolist() == [1, 8]
@@ -35,7 +35,7 @@ def test_a_commit_at_the_front_leaves_the_others_in_one_column() -> None:
     assert group.copies.tolist() == [1, 1, 1, 1, 1, 4]
 
 
-def test_twice_as_many_columns_are_opened_as_were_before() -> None:
+def test_twice_as_many_columns_are_opened_as_were_before():
     """So that one column after the other is opened in a logarithmic number of steps."""
     group = idle((Server("a", {"cpu": 8.0, "gpu": 4.0}, 99),))
     found = []
@@ -53,7 +53,7 @@ def filled(
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(0, 5))
-def test_a_few_units_cost_what_they_cost_among_many(seed: int, most: int) -> None:
+def test_a_few_units_cost_what_they_cost_among_many(seed, most):
     """One or two units are placed without sorting; a table for more units begins with the same."""
     rng = np.random.default_rng(seed)
     group, demand, slots = idle(), np.array([2.0, 1.0]), at(0, 1, 2, 3)
@@ -65,9 +65,7 @@ def test_a_few_units_cost_what_they_cost_among_many(seed: int, most: int) -> Non
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from([(2.0, 1.0), (0.0, 1.0), (3.0, 1e-320)]))
-def test_room_by_resource_is_the_room_for_each_resource_alone(
-    seed: int, amounts: tuple[float, float]
-) -> None:
+def test_room_by_resource_is_the_room_for_each_resource_alone(seed, amounts):
     rng = np.random.default_rng(seed)
     group, demand, slots = idle(), np.array(amounts), at(0, 2, 3)
     group.commit(at(0, 2, 3), at(0, 3, 0), 2.0 * rng.integers(0, 2, (3, 2)), PRICE)
@@ -86,9 +84,7 @@ def test_room_by_resource_is_the_room_for_each_resource_alone(
         st.tuples(st.integers(0, HORIZON - 1), st.integers(0, 6), st.integers(1, 3)), max_size=8
     )
 )
-def test_columns_hide_nothing_from_a_group_that_has_one_for_each_server(
-    commits: list[tuple[int, int, int]],
-) -> None:
+def test_columns_hide_nothing_from_a_group_that_has_one_for_each_server(commits):
     """The same commits on shared columns and on a column for each server: equal in all answers."""
     servers = (Server("a", {"cpu": 8.0, "gpu": 4.0}, 5), Server("b", {"cpu": 4.0, "gpu": 1.0}, 2))
     shared = idle(servers)
@@ -116,7 +112,7 @@ def test_columns_hide_nothing_from_a_group_that_has_one_for_each_server(
     assert np.bincount(fills[0][0], weights=fills[0][2], minlength=HORIZON).tolist() == list(units)
 
 
-def test_on_a_lost_server_not_even_a_unit_that_asks_for_nothing_fits() -> None:
+def test_on_a_lost_server_not_even_a_unit_that_asks_for_nothing_fits():
     """It is no server without capacity, where such a unit has its place."""
     group, nothing = idle(), np.zeros(2)
     assert group.fits(nothing, at(0, 1), 5).tolist() == [[5.0, 5.0]] * 2
@@ -130,7 +126,7 @@ def test_on_a_lost_server_not_even_a_unit_that_asks_for_nothing_fits() -> None:
     assert 0.0 not in group.fits(nothing, at(0), 5)
 
 
-def test_a_closed_server_stays_closed_where_another_one_is_opened() -> None:
+def test_a_closed_server_stays_closed_where_another_one_is_opened():
     group = idle((Server("a", {"cpu": 8.0, "gpu": 4.0}, 9),))
     closed = np.zeros(group.used.shape[1], dtype=bool)
     closed[0] = True

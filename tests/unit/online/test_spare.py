@@ -34,7 +34,7 @@ def crowded(seed: int) -> tuple[oasis.Instance, WorkingPlan, list[tuple[Job, Sch
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_no_more_fits_than_is_quickly_known(seed: int) -> None:
+def test_no_more_fits_than_is_quickly_known(seed):
     instance, plan, held = crowded(seed)
     assert len(held) >= 3
     for job in instance.jobs:
@@ -45,7 +45,7 @@ def test_no_more_fits_than_is_quickly_known(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_the_count_of_what_is_spare_follows_commits_rolls_and_lost_servers(seed: int) -> None:
+def test_the_count_of_what_is_spare_follows_commits_rolls_and_lost_servers(seed):
     instance, plan, _ = crowded(seed)
     ledger = plan.ledger
     ledger.roll(3, None)
@@ -61,7 +61,7 @@ def test_the_count_of_what_is_spare_follows_commits_rolls_and_lost_servers(seed:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_the_earliest_completion_is_what_the_whole_search_finds(seed: int) -> None:
+def test_the_earliest_completion_is_what_the_whole_search_finds(seed):
     instance, plan, _ = crowded(seed)
     found = 0
     for job in instance.jobs:
@@ -91,7 +91,7 @@ def test_the_earliest_completion_is_what_the_whole_search_finds(seed: int) -> No
     assert found >= 3
 
 
-def test_counts_are_rounded_down_as_ever() -> None:
+def test_counts_are_rounded_down_as_ever():
     given = np.array([-3.2, -1e-12, 0.0, 0.9999999999, 0.99, 1.0, 2.9999999999, 1e9, 3e9 + 0.7])
     expected = np.maximum(floor(given), 0.0)
     assert floor_counts(given.copy()).tolist() == expected.tolist()

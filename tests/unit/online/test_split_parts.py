@@ -37,9 +37,7 @@ CASES = [found for found in map(case, range(40)) if found[2]]
 
 
 @pytest.mark.parametrize("found", CASES)
-def test_bounds_are_the_best_of_the_multipliers_and_the_costs_if_slots_could_be_divided(
-    found: tuple[FloatArray, IntArray, int],
-) -> None:
+def test_bounds_are_the_best_of_the_multipliers_and_the_costs_if_slots_could_be_divided(found):
     """And so at most the true costs."""
     envelope = Envelope(*found)
     costs_of, lengths, demand = found
@@ -58,7 +56,7 @@ def test_bounds_are_the_best_of_the_multipliers_and_the_costs_if_slots_could_be_
         assert slots.count @ slots.number + missing == demand
 
 
-def test_every_slot_of_a_group_may_move_and_the_cheapest_group_first() -> None:
+def test_every_slot_of_a_group_may_move_and_the_cheapest_group_first():
     """Group 0 has two slots that step by 1 at a cost of 1, group 1 has one at a cost of 3."""
     group, step, cost = np.array([0, 1]), np.array([1, 1]), np.array([1.0, 3.0])
     number = np.array([2, 1])
@@ -71,7 +69,7 @@ def test_every_slot_of_a_group_may_move_and_the_cheapest_group_first() -> None:
     assert number.tolist() == [2, 1]
 
 
-def test_a_slot_that_moves_once_does_not_move_again() -> None:
+def test_a_slot_that_moves_once_does_not_move_again():
     """One slot that may step by 1 or by 2: not both."""
     group, step, cost = np.array([0, 0]), np.array([1, 2]), np.array([1.0, 1.0])
     assert _assign([1, 2], group, step, cost, np.array([1])) is None
@@ -82,8 +80,8 @@ def test_a_slot_that_moves_once_does_not_move_again() -> None:
 
 @pytest.mark.parametrize(("utility", "at_least", "kept"), ROWS["kept"])
 def test_costs_that_no_payoff_of_interest_could_bear_are_left_out(
-    utility: float, at_least: float, kept: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    utility, at_least, kept, monkeypatch
+):
     """Sums with far dearer costs would drown the digits of the others."""
     seen: list[FloatArray] = []
 
@@ -98,21 +96,21 @@ def test_costs_that_no_payoff_of_interest_could_bear_are_left_out(
 
 
 @pytest.mark.parametrize("row", ROWS["path"])
-def test_a_path_is_made_of_steps_of_the_least_cost_in_all(row: dict[str, Any]) -> None:
+def test_a_path_is_made_of_steps_of_the_least_cost_in_all(row):
     levels = _distances(np.array(row["steps"]), np.array(row["costs"]), 4, within=20.0)
     assert sorted(_path(levels, row["total"])) == row["path"]
     price = dict(zip(row["steps"], row["costs"], strict=True))
     assert levels[-1][4 + row["total"]] == sum(price[step] for step in row["path"])
 
 
-def test_a_repair_that_is_not_wanted_within_rounding_is_none() -> None:
+def test_a_repair_that_is_not_wanted_within_rounding_is_none():
     """The dearest move that is wanted lies between the single move and a bound of equal cost."""
     reduced = np.array([[0, 45 - 2.5e-8, 1000.0], [0, 1000.0, 90.0]])
     ones = np.ones(2, dtype=np.int64)
     assert repair(reduced, 0 * ones, ones, 2, limit=90 - 4e-8, noise=1e-8)[1] is None
 
 
-def test_a_tie_that_does_not_pay_leaves_the_later_completion_that_does() -> None:
+def test_a_tie_that_does_not_pay_leaves_the_later_completion_that_does():
     rows, worth = np.array([[0.0, 10 + 5e-9], [0.0, 10 - 1e-9]]), np.full(2, 10.0)
     split = best_split(rows, np.array([1, 1]), worth, 1, at_least=0.0)
     assert split is not None
@@ -134,14 +132,12 @@ def repaired(row: dict[str, Any]) -> tuple[float, list[list[int]] | None]:
 
 
 @pytest.mark.parametrize("row", ROWS["gap"])
-def test_the_gap_is_closed_at_the_least_total_below_the_limit(row: dict[str, Any]) -> None:
+def test_the_gap_is_closed_at_the_least_total_below_the_limit(row):
     assert repaired(row) == (row["total"], row.get("moves"))
 
 
 @pytest.mark.parametrize("row", ROWS["looked_at"])
-def test_moves_dearer_than_the_answer_may_be_are_not_looked_at(
-    row: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_moves_dearer_than_the_answer_may_be_are_not_looked_at(row, monkeypatch):
     costs: list[float] = []
     original = module._distances
 
@@ -189,7 +185,7 @@ def _window(rows: FloatArray, lengths: IntArray, demand: int) -> tuple[FloatArra
     return rows[: len(used), :width], used
 
 
-def test_it_is_what_the_search_of_all_completions_finds() -> None:
+def test_it_is_what_the_search_of_all_completions_finds():
     taken = 0
     for seed in range(1500):
         rows, lengths, utility, demand = _draw(seed)
@@ -211,9 +207,7 @@ def test_it_is_what_the_search_of_all_completions_finds() -> None:
     ("utility", "taken"),
     [([10.0, 3.0], True), ([10.0, 4.0], False), ([10.0, 5.0], False), ([10.0], True)],
 )
-def test_a_later_completion_must_be_worth_less_than_the_payoff_of_the_first(
-    utility: list[float], taken: bool
-) -> None:
+def test_a_later_completion_must_be_worth_less_than_the_payoff_of_the_first(utility, taken):
     """The work costs 6 in the first slot, so its payoff is 4."""
     found = first_if_best(np.array([[0.0, 6.0]]), ONE, np.array(utility), 1)
     assert (found is not None) == taken
@@ -222,7 +216,7 @@ def test_a_later_completion_must_be_worth_less_than_the_payoff_of_the_first(
         assert found.counts.tolist() == [1] + [0] * (len(utility) - 1)
 
 
-def test_a_utility_falls_if_each_later_one_is_less_by_more_than_rounding() -> None:
+def test_a_utility_falls_if_each_later_one_is_less_by_more_than_rounding():
     assert falls_after(np.array([8.0, 7.0, 0.0]), 0)
     assert not falls_after(np.array([8.0, 8.0]), 0)
     assert not falls_after(np.array([8.0, 8.0 - 4e-14]), 0)
@@ -234,7 +228,7 @@ counts_of_slots = st.lists(st.integers(0, 6), min_size=1, max_size=6).filter(any
 
 
 @given(counts_of_slots, st.integers(1, 5))
-def test_counts_are_raised_and_the_work_ends_where_it_can(counts: list[int], least: int) -> None:
+def test_counts_are_raised_and_the_work_ends_where_it_can(counts, least):
     given_counts = np.array(counts)
     work = int(given_counts.sum())
     workers = workers_for(given_counts, least, work)

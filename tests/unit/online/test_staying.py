@@ -21,7 +21,7 @@ from tests.strategies import fewer
 @given(
     st.integers(1, 6).flatmap(lambda n: st.lists(st.integers(0, 5), min_size=n * n, max_size=n * n))
 )
-def test_the_assignment_is_the_best_of_all(entries: list[int]) -> None:
+def test_the_assignment_is_the_best_of_all(entries):
     n = int(len(entries) ** 0.5)
     weight = np.array(entries).reshape(n, n)
     found = largest_assignment(weight)
@@ -33,7 +33,7 @@ def test_the_assignment_is_the_best_of_all(entries: list[int]) -> None:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_a_large_assignment_is_as_good_as_scipys(seed: int) -> None:
+def test_a_large_assignment_is_as_good_as_scipys(seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(7, 64))
     weight = rng.integers(0, 9, (n, n)) * (rng.random((n, n)) < 0.3)
@@ -43,7 +43,7 @@ def test_a_large_assignment_is_as_good_as_scipys(seed: int) -> None:
     assert weight[np.arange(n), found].sum() == weight[rows, columns].sum()
 
 
-def test_servers_with_other_labels_are_not_equal() -> None:
+def test_servers_with_other_labels_are_not_equal():
     amounts = {"gpu": 4.0}
     workers = (
         oasis.Server("a", amounts, labels={"zone": "x"}),

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oasis.model.cluster import Cluster, Server
+from oasis.model.cluster import Server
 from oasis.model.job import Job
 from oasis.model.schedule import Schedule
 from oasis.model.utility import Constant, Deadline, Piecewise
@@ -54,7 +54,7 @@ def completions(plan: WorkingPlan) -> list[int | None]:
     return [live.schedule.completion if live.schedule else None for live in plan.live.values()]
 
 
-def test_preferences_grow_by_the_slot_and_are_the_same_on_every_server() -> None:
+def test_preferences_grow_by_the_slot_and_are_the_same_on_every_server():
     plan = plan_of(params=RecourseParams(growth=0.5))
     prices = plan.ledger.worker_prices[:, :, 0]
     assert prices[:, 0] == pytest.approx(NEXT_TO_NOTHING / 4 * (1 + 0.5 * np.arange(HORIZON)))
@@ -63,7 +63,7 @@ def test_preferences_grow_by_the_slot_and_are_the_same_on_every_server() -> None
     assert len(np.unique(plan.ledger.worker_prices)) == 1
 
 
-def test_a_promised_job_is_planned_at_any_price() -> None:
+def test_a_promised_job_is_planned_at_any_price():
     past = [all_gpus("cheap", 4, 1.0), all_gpus("dear", 1, 20.0)]
     bounds = PriceBounds.from_jobs(past, CLUSTER, HORIZON)
     plan = plan_of(all_gpus("a", 5, 10.0), all_gpus("b", 1, 0.01), bounds=bounds)
@@ -72,7 +72,7 @@ def test_a_promised_job_is_planned_at_any_price() -> None:
     assert plan.standing[0] == 1
 
 
-def test_a_plan_that_rolls_reaches_as_far_ahead_as_before() -> None:
+def test_a_plan_that_rolls_reaches_as_far_ahead_as_before():
     """After three slots the plan ends at 9 if it rolls; without rolling nothing is left there."""
     long = all_gpus("long", HORIZON, 5.0)
     for rolling, found in ((True, HORIZON + 2), (False, None)):
@@ -85,9 +85,7 @@ def test_a_plan_that_rolls_reaches_as_far_ahead_as_before() -> None:
 
 
 @pytest.mark.parametrize(("first", "windows"), [(1, [1, 2, 4, 5]), (2, [2, 4, 5]), (8, [5])])
-def test_the_window_is_widened_until_a_job_fits(
-    first: int, windows: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_window_is_widened_until_a_job_fits(first, windows, monkeypatch):
     """Two GPUs are free all the time, one on each server; a worker that needs two fits in slot 5.
 
     How much is free in all says that the worker could run at once, so windows grow from there.
@@ -114,7 +112,7 @@ def test_the_window_is_widened_until_a_job_fits(
     assert plan.insertions == 2  # one a job, however many windows were looked at
 
 
-def test_starting_over_is_undone_if_it_is_worse() -> None:
+def test_starting_over_is_undone_if_it_is_worse():
     """By density the short one goes first, and then the long, worth more, has no room."""
     plan = plan_of(all_gpus("long", 6, 5.0), all_gpus("short", 1, 1.0), insert=False)
     plan.insert(plan.live[0])
@@ -127,9 +125,7 @@ def test_starting_over_is_undone_if_it_is_worse() -> None:
 
 @fewer(4)
 @given(st.integers(0, 2**32 - 1), st.lists(st.integers(1, 4), min_size=2, max_size=5))
-def test_no_round_makes_a_plan_worse_and_its_ledger_is_what_it_plans(
-    seed: int, lengths: list[int]
-) -> None:
+def test_no_round_makes_a_plan_worse_and_its_ledger_is_what_it_plans(seed, lengths):
     rng = np.random.default_rng(seed)
     made = (all_gpus(f"j{k}", slots, float(rng.integers(1, 9))) for k, slots in enumerate(lengths))
     plan = plan_of(*made)
@@ -146,7 +142,7 @@ def test_no_round_makes_a_plan_worse_and_its_ledger_is_what_it_plans(
     assert np.array_equal(plan.ledger.worker_used, used)
 
 
-def test_starting_over_plans_the_densest_first_until_it_is_told_to_stop() -> None:
+def test_starting_over_plans_the_densest_first_until_it_is_told_to_stop():
     plan = plan_of(
         all_gpus("poor", 3, 1.0), all_gpus("rich", 3, 9.0), all_gpus("middle", 3, 4.0), insert=False
     )
@@ -185,9 +181,7 @@ def planned() -> LiveJob:
 
 
 @pytest.mark.parametrize(("floor", "last"), [(0.0, 6), (0.25, 6), (0.3, 5), (0.8, 3), (1.0, 3)])
-def test_completions_below_the_floor_of_the_best_possible_count_as_worthless(
-    floor: float, last: int
-) -> None:
+def test_completions_below_the_floor_of_the_best_possible_count_as_worthless(floor, last):
     """The best possible is 8, at delay 1: two slots are needed."""
     made = live(floor=floor)
     assert made.last == last
@@ -195,7 +189,7 @@ def test_completions_below_the_floor_of_the_best_possible_count_as_worthless(
     assert not made.table[last + 1 - JOB.arrival :].any()
 
 
-def test_a_job_that_cannot_be_worth_anything_has_no_last_slot() -> None:
+def test_a_job_that_cannot_be_worth_anything_has_no_last_slot():
     assert live(replace(JOB, utility=Deadline(9.0, 0.0))).last == NEVER
     assert live(replace(JOB, utility=Constant(0.0))).last == NEVER
     assert live(horizon=3).last == NEVER  # it needs two slots, one is left
@@ -204,15 +198,13 @@ def test_a_job_that_cannot_be_worth_anything_has_no_last_slot() -> None:
 @pytest.mark.parametrize(
     ("share", "latest"), [(1.0, 4), (0.7, 4), (0.66, 5), (0.34, 5), (0.33, 6), (0.01, 6)]
 )
-def test_the_last_slot_that_is_worth_a_share_of_what_a_completion_is_worth(
-    share: float, latest: int
-) -> None:
+def test_the_last_slot_that_is_worth_a_share_of_what_a_completion_is_worth(share, latest):
     """Completions in slots 4, 5 and 6 are worth 6, 4 and 2."""
     assert live().latest_worth(share, 4) == latest
     assert live(replace(JOB, utility=Constant(3.0))).latest_worth(share, 4) == 8
 
 
-def test_what_is_planned_before_now_is_done() -> None:
+def test_what_is_planned_before_now_is_done():
     made = planned()
     assert made.run_until(3) == 0
     assert not made.started
@@ -225,7 +217,7 @@ def test_what_is_planned_before_now_is_done() -> None:
     assert (made.remaining, made.schedule) == (0, None)
 
 
-def test_the_rest_is_measured_from_the_arrival_but_starts_now() -> None:
+def test_the_rest_is_measured_from_the_arrival_but_starts_now():
     made = live()
     made.remaining = 4
     rest = made.remaining_work(now=4, until=6)
@@ -234,7 +226,7 @@ def test_the_rest_is_measured_from_the_arrival_but_starts_now() -> None:
     assert rest.ends.counted.all()
 
 
-def test_a_lift_makes_even_a_worthless_completion_count() -> None:
+def test_a_lift_makes_even_a_worthless_completion_count():
     made = live()
     assert made.remaining_work(2, 8).ends.counted.tolist() == [True, True, True, True, False, False]
     lifted = made.remaining_work(2, 8, lift=100.0).ends
@@ -242,7 +234,7 @@ def test_a_lift_makes_even_a_worthless_completion_count() -> None:
     assert lifted.counted.all()
 
 
-def test_the_share_of_a_job_is_that_of_its_scarcest_resource() -> None:
+def test_the_share_of_a_job_is_that_of_its_scarcest_resource():
     """A worker takes 1 of 8 GPUs; the halves of its parameter server 1 of 8 Gbit/s."""
     assert dominant_share(JOB, OTHER) == 1 / 8
     assert dominant_share(replace(JOB, worker={"gpu": 3.0, "bandwidth_gbps": 1.0}), OTHER) == 3 / 8
@@ -257,7 +249,7 @@ def test_the_share_of_a_job_is_that_of_its_scarcest_resource() -> None:
 
 @fewer(4)
 @given(jobs(6), clusters(), st.sampled_from([0.0, 1e-3, 0.5]))
-def test_a_live_job_is_never_smaller_than_the_job(job: Job, cluster: Cluster, floor: float) -> None:
+def test_a_live_job_is_never_smaller_than_the_job(job, cluster, floor):
     grid = grid_of(cluster)
     made = LiveJob.of(0, job, cluster, 6, grid, floor)
     assert made.remaining == job.work(cluster.slot_seconds)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import pickle
-from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -31,14 +30,14 @@ def gang(**changes: Any) -> PolicyJob:
 
 
 @pytest.mark.parametrize("row", ROWS["ps"])
-def test_parameter_servers_by_bandwidth_or_fixed(row: dict[str, Any]) -> None:
+def test_parameter_servers_by_bandwidth_or_fixed(row):
     found = gang(**row["rule"])
     assert [found.ps_needed(workers) for workers in (4, 0)] == [row["needed"], 0]
     assert [found.ps_most(workers) for workers in (4, 0)] == [row["most"], 0]
     assert found.ps_line == tuple(row["line"])
 
 
-def test_a_gang_works_only_when_it_is_complete() -> None:
+def test_a_gang_works_only_when_it_is_complete():
     for works in (True, False):
         for workers, ps in ROWS["works" if works else "stalls"]:
             held = Allocation(((0, workers),), ((1, ps),) if ps else ())
@@ -46,17 +45,17 @@ def test_a_gang_works_only_when_it_is_complete() -> None:
 
 
 @pytest.mark.parametrize("row", ROWS["wrong"], ids=lambda row: row["says"])
-def test_a_job_that_contradicts_itself_is_refused(row: dict[str, Any]) -> None:
+def test_a_job_that_contradicts_itself_is_refused(row):
     with pytest.raises(ValueError, match=row["says"]):
         gang(**row["fields"])
 
 
-def test_workers_that_are_known_from_the_start() -> None:
+def test_workers_that_are_known_from_the_start():
     known = [gang(**fields).fixed_workers for fields in ({}, {"initial_workers": 3})]
     assert [*known, gang(min_workers=4).fixed_workers] == [None, 3, 4]
 
 
-def test_a_curve_is_linear_between_its_points_and_goes_from_0_to_1() -> None:
+def test_a_curve_is_linear_between_its_points_and_goes_from_0_to_1():
     curve = TrainingCurve(((0.0, 2.0), (0.5, 0.0), (1.0, 1.0)))
     assert [curve.at(share) for share, _ in ROWS["curve"]] == [value for _, value in ROWS["curve"]]
     for points in ROWS["no_curve"]:
@@ -64,7 +63,7 @@ def test_a_curve_is_linear_between_its_points_and_goes_from_0_to_1() -> None:
             TrainingCurve(tuple(map(tuple, points)))
 
 
-def test_an_exponential_curve_slows_down() -> None:
+def test_an_exponential_curve_slows_down():
     curve = TrainingCurve.exponential(2.0, 0.5, pace=4.0)
     assert (curve.at(0.0), curve.at(1.0)) == (2.0, 0.5)
     assert curve.at(0.0) - curve.at(0.1) > curve.at(0.5) - curve.at(0.6) > 0
@@ -72,7 +71,7 @@ def test_an_exponential_curve_slows_down() -> None:
         TrainingCurve.exponential(1.0, 0.0, pace=0.0)
 
 
-def test_the_book_enters_and_strikes_jobs_and_rejects_what_never_fits() -> None:
+def test_the_book_enters_and_strikes_jobs_and_rejects_what_never_fits():
     book = JobBook(EmptyCluster(Site(("gpu",), (Machine("n", (4.0,)),))).fewest)
     small, large = (gang(min_workers=3 + 2 * k, max_workers=9, index=k) for k in range(2))
     plan = Plan()
@@ -133,7 +132,7 @@ def workload(scale: float) -> Workload:
     return Workload.of(site, jobs)
 
 
-def test_whoever_is_not_told_sees_the_same_of_jobs_that_differ_in_work_alone() -> None:
+def test_whoever_is_not_told_sees_the_same_of_jobs_that_differ_in_work_alone():
     """Until the first of them ends; what is looked at of a curve changes with the work done."""
     first = []
     for scale in (1.0, 2.5):
@@ -146,7 +145,7 @@ def test_whoever_is_not_told_sees_the_same_of_jobs_that_differ_in_work_alone() -
 
 @pytest.mark.parametrize("name", SAYS_WORK)
 @pytest.mark.parametrize("ask", [getattr, hasattr])
-def test_what_says_the_work_is_refused_by_name(name: str, ask: Callable[[Any, str], Any]) -> None:
+def test_what_says_the_work_is_refused_by_name(name, ask):
     policy = Reads()
     replay(workload(1.0), policy, outages=[Outage(0, 3.0, 5.0)])
     for job in policy.kept.values():
@@ -166,7 +165,7 @@ def slots_of(job: PolicyJob) -> list[Any]:
     return found
 
 
-def test_the_object_does_not_even_hold_it() -> None:
+def test_the_object_does_not_even_hold_it():
     job = workload(1.0).jobs[0]
     assert {40.0, CURVE} <= set(slots_of(job))
     seen = job.untold("mine")
@@ -177,7 +176,7 @@ def test_the_object_does_not_even_hold_it() -> None:
             _ = copied.work
 
 
-def test_whoever_declares_it_sees_the_job_as_it_is() -> None:
+def test_whoever_declares_it_sees_the_job_as_it_is():
     made, policy = workload(1.0), Reads(told=True)
     replay(made, policy, observation=Observation(5.0))
     assert list(policy.kept.values()) == list(made.jobs)
@@ -189,7 +188,7 @@ def test_whoever_declares_it_sees_the_job_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("told", [False, True])
-def test_a_cluster_tells_nobody_else_either(told: bool) -> None:
+def test_a_cluster_tells_nobody_else_either(told):
     instance = oasis.generate("testbed", jobs=3, seed=1)
     policy = Reads(told)
     driver = Driver(policy, site_for(instance, None))
@@ -206,7 +205,7 @@ def test_a_cluster_tells_nobody_else_either(told: bool) -> None:
             assert not any(isinstance(value, oasis.Job) for value in slots_of(job))
 
 
-def test_every_policy_of_the_registry_runs_on_what_it_declares() -> None:
+def test_every_policy_of_the_registry_runs_on_what_it_declares():
     made = elastic(6)
     for name in baselines.ALL:
         outcome = replay(made, baselines.make(name))

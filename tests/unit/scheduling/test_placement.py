@@ -24,19 +24,19 @@ def room(*free: tuple[int, ...], hosts: Any = None) -> Room:
 
 
 @pytest.mark.parametrize("row", rows(__file__, "placements.toml")["row"], ids=lambda r: r["shows"])
-def test_where_a_rule_puts_a_job(row: dict[str, Any]) -> None:
+def test_where_a_rule_puts_a_job(row):
     made = room(*map(tuple, row["free"]), hosts=row.get("hosts"))
     found = placement_named(row["rule"], made.site).place(made, JOB, *row["tasks"])
     tasks = found and [[list(task) for task in group] for group in found.by_group]
     assert (tasks or "nowhere") == row["put"]
 
 
-def test_best_fit_leaves_out_what_a_task_does_not_ask_for() -> None:
+def test_best_fit_leaves_out_what_a_task_does_not_ask_for():
     made = room((2, 6), (2, 3), (3, 1))
     assert BestFit().next_machine(made, (0, 1, 2), GPU, "worker") == 0
 
 
-def test_round_robin_goes_on_where_it_stopped_for_each_kind_of_task() -> None:
+def test_round_robin_goes_on_where_it_stopped_for_each_kind_of_task():
     rule, made = RoundRobin(), room((4, 8), (4, 8), (4, 8))
     kinds = ["worker"] * 4 + ["ps", "worker"]
     found = [rule.next_machine(made, (0, 1, 2), GPU, kind) for kind in kinds]
@@ -54,9 +54,7 @@ def test_round_robin_goes_on_where_it_stopped_for_each_kind_of_task() -> None:
     workers=st.integers(0, 6),
     ps=st.integers(0, 3),
 )
-def test_a_job_is_placed_whole_on_what_is_free(
-    name: str, free: list[tuple[int, int]], kinds: Any, workers: int, ps: int
-) -> None:
+def test_a_job_is_placed_whole_on_what_is_free(name, free, kinds, workers, ps):
     made = room(*free, hosts=kinds[: len(free)])
     found = placement_named(name, made.site).place(made, JOB, workers, ps)
     if found is None:
@@ -72,12 +70,12 @@ def test_a_job_is_placed_whole_on_what_is_free(
     assert made.free == free
 
 
-def test_a_rule_that_is_not_there_is_refused() -> None:
+def test_a_rule_that_is_not_there_is_refused():
     with pytest.raises(ValueError, match=r"placement: expected one of best-fit, .*, got 'heap'"):
         placement_named("heap", room((4, 8)).site)
 
 
-def test_a_machine_that_is_down_takes_nothing_not_even_what_reserves_nothing() -> None:
+def test_a_machine_that_is_down_takes_nothing_not_even_what_reserves_nothing():
     room = Room(Site(("gpu",), tuple(Machine(n, (4.0,)) for n in "ab")), [(4,), (4,)], {0})
     assert [room.fits(machine, ()) for machine in (0, 1)] == [False, True]
     assert room.fitting((0, 1), ()) == [1]
@@ -86,7 +84,7 @@ def test_a_machine_that_is_down_takes_nothing_not_even_what_reserves_nothing() -
     assert [room.hold(idle, Allocation(((machine, 1),))) for machine in (0, 1)] == [False, True]
 
 
-def test_a_room_counts_what_fits() -> None:
+def test_a_room_counts_what_fits():
     made = room((3, 1))
     assert made.count(0, ((0, 1), (1, 1)), 9) == 1
     assert made.hold(JOB, Allocation(((0, 2),))) is False

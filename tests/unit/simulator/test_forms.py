@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -46,13 +45,13 @@ def ends(*jobs: PolicyJob, policy: Any = None, site: Site = SITE) -> list[float 
     return [found.end for found in outcome.jobs]
 
 
-def test_the_first_form_that_finds_room_in_the_order_given() -> None:
+def test_the_first_form_that_finds_room_in_the_order_given():
     """Three jobs of one instant, each on the kind that those before it left."""
     assert ends(*(job(name, "a", "b", "c") for name in "xyz")) == [2.0, 4.0, 6.0]
     assert ends(job("x", "b", "a"), job("y", "a", "b")) == [2.0, 2.0]
 
 
-def test_a_job_that_waits_is_shown_in_whatever_comes_free_first() -> None:
+def test_a_job_that_waits_is_shown_in_whatever_comes_free_first():
     """All is full until 3, when b comes free; a comes free at 5."""
     first = [one("x", "a", 20.0), one("y", "b", 12.0), one("z", "c", 80.0)]
     late = at(1.0, job("late", "a", "b"))
@@ -60,14 +59,14 @@ def test_a_job_that_waits_is_shown_in_whatever_comes_free_first() -> None:
     assert ends(*first, at(1.0, job("late", "b", "a"))) == [5.0, 3.0, 20.0, 5.0]
 
 
-def test_one_with_more_workers_than_its_fewest_is_tried_in_the_next_form_at_once() -> None:
+def test_one_with_more_workers_than_its_fewest_is_tried_in_the_next_form_at_once():
     """Its fewest fit beside the other on a, its four do not; on b they do."""
     forms = [replace(one("y", kind), min_workers=1, initial_workers=4) for kind in "ab"]
     wide = replace(forms[0], forms=tuple(forms))
     assert ends(one("x", "a", 100.0, workers=2), wide) == [50.0, 2.0]
 
 
-def test_one_that_began_stays_in_its_form() -> None:
+def test_one_that_began_stays_in_its_form():
     """It is paused for the other on a, and does not go on on b."""
 
     class Pausing(BasePolicy):
@@ -83,13 +82,13 @@ def test_one_that_began_stays_in_its_form() -> None:
     assert ends(job("x", "a", "b"), other, policy=Pausing()) == [7.0, 6.0]
 
 
-def test_a_policy_sees_one_form_and_is_told_when_it_changes() -> None:
+def test_a_policy_sees_one_form_and_is_told_when_it_changes():
     log: list[Any] = []
 
     class Watching(FIFO):
         def decide(self, view: View) -> Plan:
             told = [
-                [(job.id, sorted(job.worker.machines)) for job in jobs]  # type: ignore[union-attr]
+                [(job.id, sorted(job.worker.machines)) for job in jobs]
                 for jobs in (view.finished, view.arrived)
             ]
             log.append((view.now, *told))
@@ -106,7 +105,7 @@ def test_a_policy_sees_one_form_and_is_told_when_it_changes() -> None:
     ]
 
 
-def test_a_job_that_no_machine_admits_is_rejected_for_the_label() -> None:
+def test_a_job_that_no_machine_admits_is_rejected_for_the_label():
     outcome = replay(Workload.of(SITE, [one("x", "t4"), job("y", "h100", "t4")]), LAS())
     assert [found.refusal for found in outcome.jobs] == [
         "no machine admits it: label gpu of the worker servers; its workers require gpu is t4",
@@ -145,7 +144,7 @@ class Choosing(BasePolicy):
         return plan
 
 
-def test_who_knows_forms_says_which_one_runs() -> None:
+def test_who_knows_forms_says_which_one_runs():
     jobs = [job(name, "a", "b", "c") for name in "xy"]
     engine = Engine(Workload.of(SITE, jobs), Choosing(x=2, y=1))
     engine.run()
@@ -153,7 +152,7 @@ def test_who_knows_forms_says_which_one_runs() -> None:
     assert found == [(2, 24.0, 6.0), (1, 16.0, 4.0)]
 
 
-def test_a_form_is_kept_and_a_machine_that_does_not_admit_it_is_refused() -> None:
+def test_a_form_is_kept_and_a_machine_that_does_not_admit_it_is_refused():
     class Moving(Choosing):
         def decide(self, view: View) -> Plan:
             plan = super().decide(view)
@@ -165,7 +164,7 @@ def test_a_form_is_kept_and_a_machine_that_does_not_admit_it_is_refused() -> Non
 
     def refused(**change: Any) -> str:
         policy = Moving(x=1, y=0)
-        policy.change = change  # type: ignore[attr-defined]
+        policy.change = change
         with pytest.raises(oasis.PolicyError) as caught:
             ends(job("x", "a", "b"), at(1.0, job("y", "a", "b")), policy=policy)
         return caught.value.detail
@@ -177,7 +176,7 @@ def test_a_form_is_kept_and_a_machine_that_does_not_admit_it_is_refused() -> Non
     assert refused(workers=((0, 4),)) == expected
 
 
-def test_who_does_not_know_forms_says_none() -> None:
+def test_who_does_not_know_forms_says_none():
     class Wild(FIFO):
         def decide(self, view: View) -> Plan:
             plan = super().decide(view)
@@ -189,7 +188,7 @@ def test_who_does_not_know_forms_says_none() -> None:
 
 
 @given(instance=instances_of_kinds())
-def test_demands_are_limited_to_the_machines_that_the_model_admits(instance: Any) -> None:
+def test_demands_are_limited_to_the_machines_that_the_model_admits(instance):
     site = site_of(instance.cluster)
     for given_job in instance.jobs:
         for form, seen in zip(
@@ -226,9 +225,7 @@ CASES = [(name, False) for name in ("oasis", "recourse", "gavel", "fifo")]
 @pytest.mark.parametrize(
     ("name", "is_calm"), [*CASES, *((name, True) for name in ("fifo", "srtf", "drf"))]
 )
-def test_what_a_service_runs_is_in_one_form_on_machines_that_admit_it(
-    name: str, is_calm: bool, tmp_path: Path
-) -> None:
+def test_what_a_service_runs_is_in_one_form_on_machines_that_admit_it(name, is_calm, tmp_path):
     """What ran is put together and verified; where it is calm, it is what a simulation does."""
 
     @fewer(4)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -53,7 +52,7 @@ def outcome(*jobs: JobTimes, **changes: Any) -> Outcome:
     return Outcome(**(fields | changes))
 
 
-def test_rounding_leaves_no_negative_waiting() -> None:
+def test_rounding_leaves_no_negative_waiting():
     progress = JobProgress(PolicyJob("a", 0.0, 1.0, ((0, 1),)))
     progress.end, progress.running = 0.3, 0.1 + 0.2
     assert JobTimes.of(progress).waiting == 0.0
@@ -63,12 +62,12 @@ def test_rounding_leaves_no_negative_waiting() -> None:
     ("share", "expected"),
     [(0.0, 1.0), (0.25, 1.0), (0.26, 2.0), (0.5, 2.0), (0.95, 4.0), (1.0, 4.0)],
 )
-def test_a_quantile_is_a_completion_time_that_occurred(share: float, expected: float) -> None:
+def test_a_quantile_is_a_completion_time_that_occurred(share, expected):
     made = outcome(*(times(str(k), 0.0, float(k)) for k in (3, 1, 4, 2)))
     assert made.completion_quantile(share) == expected
 
 
-def test_without_finished_jobs_there_are_no_completion_times() -> None:
+def test_without_finished_jobs_there_are_no_completion_times():
     made = outcome(times("a", 0.0, None))
     assert made.mean_completion is None
     assert made.completion_quantile(0.5) is None
@@ -77,7 +76,7 @@ def test_without_finished_jobs_there_are_no_completion_times() -> None:
     assert made.wasted_share is None
 
 
-def test_a_job_that_is_left_makes_the_makespan_that_of_the_whole_run() -> None:
+def test_a_job_that_is_left_makes_the_makespan_that_of_the_whole_run():
     """A policy that leaves the long jobs does not look as if it were done early."""
     done, left = times("a", 1.0, 3.0), times("b", 2.0, None)
     assert outcome(done).makespan == 2.0  # from the first arrival
@@ -86,7 +85,7 @@ def test_a_job_that_is_left_makes_the_makespan_that_of_the_whole_run() -> None:
     assert outcome(times("b", 2.0, None, refusal="no room")).makespan is None
 
 
-def test_the_wasted_share_is_of_all_work_done() -> None:
+def test_the_wasted_share_is_of_all_work_done():
     made = outcome(
         times("a", 0.0, 9.0, work_done=30.0, lost_work=6.0),
         replace(times("b", 0.0, None, work_done=10.0), start=1.0),
@@ -95,7 +94,7 @@ def test_the_wasted_share_is_of_all_work_done() -> None:
     assert made.given_up_after_start == 1
 
 
-def test_utilisation_is_the_mean_over_time_by_group() -> None:
+def test_utilisation_is_the_mean_over_time_by_group():
     """GPUs of workers: 4 for 4 time units, then 2 for 4 more, of 4 over 10.
 
     Cores: workers 4 x 4 + 2 x 4 of 8 x 10; parameter servers 2 x 4 + 1 x 4 of 16 x 10.
@@ -105,28 +104,28 @@ def test_utilisation_is_the_mean_over_time_by_group() -> None:
     assert found["ps"] == {"gpu": 0.0, "cpu": 12.0 / 160.0}
 
 
-def test_utilisation_begins_with_the_first_arrival_unless_there_is_a_horizon() -> None:
+def test_utilisation_begins_with_the_first_arrival_unless_there_is_a_horizon():
     late = times("a", 2.0, 9.0)
     assert outcome(late).utilisation["worker"]["gpu"] == pytest.approx(24.0 / 32.0)
     bounded = outcome(late, site=replace(SITE, horizon=10.0))
     assert bounded.utilisation["worker"]["gpu"] == pytest.approx(24.0 / 40.0)
 
 
-def test_there_is_no_utilisation_of_what_is_not_there() -> None:
+def test_there_is_no_utilisation_of_what_is_not_there():
     bare = Site(("gpu",), (Machine("n0", (0.0,)),))
     made = outcome(times("a", 0.0, 9.0), site=bare, timeline=((0.0, (0, 0)),))
     assert made.utilisation == {"worker": {"gpu": None}, "ps": {"gpu": None}}
     assert made.use == {"gpu": None}
 
 
-def test_machines_that_host_both_kinds_count_once_in_use() -> None:
+def test_machines_that_host_both_kinds_count_once_in_use():
     """Cores: (24 + 12) of 16 x 10; with saving 4 more."""
     assert outcome(times("a", 0.0, 9.0)).use == {"gpu": 0.6, "cpu": 36.0 / 160.0}
     saved = outcome(times("a", 0.0, 9.0), saving=(2.0, 4.0)).use
     assert saved == {"gpu": 26.0 / 40.0, "cpu": 40.0 / 160.0}
 
 
-def test_measured_times_are_no_part_of_equality_or_of_the_document() -> None:
+def test_measured_times_are_no_part_of_equality_or_of_the_document():
     made = outcome(times("a", 0.0, 9.0))
     assert made == replace(made, policy_seconds=9.0, simulator_seconds=9.0)
     assert made.to_dict() == replace(made, policy_seconds=9.0).to_dict()
@@ -145,7 +144,7 @@ def run(*decisions: Decision, seconds: tuple[float, ...] = (0.2, 0.1)) -> Run:
     return Run("mine", {"seed": 1}, decisions, None, seconds, seed=7, version="1")
 
 
-def test_latency_is_measured_and_no_part_of_equality_nor_is_the_outcome() -> None:
+def test_latency_is_measured_and_no_part_of_equality_nor_is_the_outcome():
     assert run(ADMITTED).latency == pytest.approx({"median": 0.15, "p99": 0.199, "max": 0.2})
     assert run(ADMITTED, seconds=(1.0,)) == run(ADMITTED, seconds=(2.0,))
     assert run(seconds=()).latency == {"median": 0.0, "p99": 0.0, "max": 0.0}
@@ -154,7 +153,7 @@ def test_latency_is_measured_and_no_part_of_equality_nor_is_the_outcome() -> Non
     assert simulated == run(ADMITTED)
 
 
-def test_a_run_counts_its_decisions_and_adds_utilities_exactly() -> None:
+def test_a_run_counts_its_decisions_and_adds_utilities_exactly():
     """Also one of a job that was admitted and never finished."""
     tenth = replace(ADMITTED, utility=0.1)
     many = [replace(tenth, job_id=str(k)) for k in range(10)]
@@ -163,7 +162,7 @@ def test_a_run_counts_its_decisions_and_adds_utilities_exactly() -> None:
     assert made.schedules == {str(k): SCHEDULE for k in range(10)}
 
 
-def test_a_run_has_the_costs_of_its_workload_unless_it_is_given_others() -> None:
+def test_a_run_has_the_costs_of_its_workload_unless_it_is_given_others():
     made = replace(
         Workload.of(SITE, [PolicyJob("a", 0.0, 1.0, ((0, 1),))]),
         costs=ChangeCosts(start=5.0),
@@ -184,7 +183,7 @@ def through_json(data: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", RIVALS)
-def test_a_run_is_read_back_as_it_was(name: str) -> None:
+def test_a_run_is_read_back_as_it_was(name):
     run = run_of(name)
     document = run.to_dict()
     for data in (document, through_json(document)):
@@ -199,7 +198,7 @@ def test_a_run_is_read_back_as_it_was(name: str) -> None:
         assert Certificate.from_dict(through_json(certificate.to_dict())) == certificate
 
 
-def test_a_file_is_read_by_its_kind(tmp_path: Path) -> None:
+def test_a_file_is_read_by_its_kind(tmp_path):
     path = tmp_path / "run.json"
     document = run_of("fifo").to_dict()
     path.write_text(json.dumps(document | {"added": "by a command"}))
@@ -208,7 +207,7 @@ def test_a_file_is_read_by_its_kind(tmp_path: Path) -> None:
     assert oasis.read_result(path).to_dict() == found.to_dict() == document
 
 
-def test_every_kind_names_a_class_that_reads() -> None:
+def test_every_kind_names_a_class_that_reads():
     for kind in READERS:
         with pytest.raises(oasis.InstanceError, match="missing; this key is required"):
             result_from_dict({"kind": kind})
@@ -230,14 +229,12 @@ def test_every_kind_names_a_class_that_reads() -> None:
         ({"simulation": 1}, "simulation: expected an object, got 1"),
     ],
 )
-def test_what_is_wrong_in_a_document_is_said_with_its_path(
-    change: dict[str, Any], message: str
-) -> None:
+def test_what_is_wrong_in_a_document_is_said_with_its_path(change, message):
     with pytest.raises(oasis.InstanceError, match=f"^{re.escape(message)}$"):
         result_from_dict(run_of("fifo").to_dict() | change)
 
 
-def test_a_frame_has_a_row_for_each_decision() -> None:
+def test_a_frame_has_a_row_for_each_decision():
     run = run_of("oasis")
     frame = run.to_frame()
     assert list(frame["job_id"]) == [decision.job_id for decision in run.decisions]

@@ -88,7 +88,7 @@ def plan_of(answer: dict[str, Any], index: dict[str, int]) -> Plan:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["shows"])
-def test_what_comes_of_what_a_policy_answers(case: dict[str, Any]) -> None:
+def test_what_comes_of_what_a_policy_answers(case):
     jobs = [job(name, **fields) for name, fields in case["jobs"].items()]
     work = workload(*jobs, machines=case.get("machines", (2, 2)), **case.get("site", {}))
     index = {one.id: one.index for one in work.jobs}
@@ -117,7 +117,7 @@ def shown(value: Any) -> Any:
     return "none" if value is None else json.loads(json.dumps(value))
 
 
-def test_what_cannot_run_is_refused_whole() -> None:
+def test_what_cannot_run_is_refused_whole():
     for plan, message in (
         (
             Plan({0: Allocation(((0, 3),))}),
@@ -134,7 +134,7 @@ def test_what_cannot_run_is_refused_whole() -> None:
 
 
 @pytest.mark.parametrize("placement", ["pooled", "whole"])
-def test_others_have_their_gpus_as_soon_as_these_are_free(placement: Any) -> None:
+def test_others_have_their_gpus_as_soon_as_these_are_free(placement):
     rows = [("a", 0.0, 100.0, 8), ("b", 10.0, 50.0, 4), ("c", 20.0, 10.0, 2)]
     jobs = [PlainJob(*row) for row in rows]
     held = ((-5.0, 60.0, 6), (30.0, 60.0, 4))
@@ -144,7 +144,7 @@ def test_others_have_their_gpus_as_soon_as_these_are_free(placement: Any) -> Non
     assert (found.jobs[0].start, found.until) == (99.0, 109.0)
 
 
-def test_work_left_and_attained_of_a_paused_job() -> None:
+def test_work_left_and_attained_of_a_paused_job():
     plans = {0.0: Plan({0: ON_A}), 1.0: Plan({0: NOTHING}), 4.0: Plan({0: ON_B})}
     policy = Script(plans, {float(k): k + 1.0 for k in range(6)})
     replay(workload(job()), policy)
@@ -153,7 +153,7 @@ def test_work_left_and_attained_of_a_paused_job() -> None:
     ]
 
 
-def test_a_job_that_is_done_has_no_work_left() -> None:
+def test_a_job_that_is_done_has_no_work_left():
     settled: list[tuple[str, float, float | None]] = []
 
     def settle(progress: JobProgress) -> None:
@@ -164,7 +164,7 @@ def test_a_job_that_is_done_has_no_work_left() -> None:
     assert settled == [("b", 2.0, None), ("a", 0.0, 0.3)]
 
 
-def test_time_of_the_policy_is_part_of_the_time_of_the_run() -> None:
+def test_time_of_the_policy_is_part_of_the_time_of_the_run():
     begin = perf_counter()
     outcome = replay(workload(job()), Script({k: Plan({0: ON_A}) for k in (0.0, 1.0, 2.0)}))
     elapsed = perf_counter() - begin
@@ -189,12 +189,12 @@ def test_time_of_the_policy_is_part_of_the_time_of_the_run() -> None:
         ([Outage(0, 1.0, 1.0)], "end too early"),
     ],
 )
-def test_outages_that_cannot_be_are_refused(outages: list[Outage], message: str) -> None:
+def test_outages_that_cannot_be_are_refused(outages, message):
     with pytest.raises(ValueError, match=message):
         Engine(workload(job(), slotted=True), Script({}), outages=outages)
 
 
-def test_outages_may_last_for_ever_and_those_of_two_machines_overlap() -> None:
+def test_outages_may_last_for_ever_and_those_of_two_machines_overlap():
     outages = [Outage(0, 4.0, 5.0), Outage(0, 1.0, 3.0), Outage(1, 2.0)]
     engine = Engine(workload(job(), slotted=True), Script({}), outages=outages)
     while engine.step():
@@ -219,8 +219,8 @@ JUST_ABOVE = float(np.nextafter(2.0, 3.0))
     ],
 )
 def test_machines_are_free_at_the_end_of_the_slot_in_which_the_work_ends(
-    work: float, workers: int, end: float, free: int | None, arrival: float
-) -> None:
+    work, workers, end, free, arrival
+):
     plan = Plan({0: Allocation(((0, workers),))})
     one = job(arrival=arrival, work=work)
     outcome = replay(workload(one, machines=(3.0,), slotted=True), Script({arrival: plan}))
@@ -245,9 +245,7 @@ def test_machines_are_free_at_the_end_of_the_slot_in_which_the_work_ends(
         (Observation, {"noise": -1.0, "interval": 1.0}),
     ],
 )
-def test_costs_and_observations_that_cannot_be_are_refused(
-    make: Any, wrong: dict[str, float]
-) -> None:
+def test_costs_and_observations_that_cannot_be_are_refused(make, wrong):
     with pytest.raises(ValueError, match=f"{next(iter(wrong))}: expected"):
         make(**wrong)
 
@@ -267,7 +265,7 @@ class Looking(Script):
         return [list(view.observed(one) or ()) for one in jobs]
 
 
-def test_training_is_seen_through_its_curve_at_the_ticks_of_the_clock_while_it_works() -> None:
+def test_training_is_seen_through_its_curve_at_the_ticks_of_the_clock_while_it_works():
     """Set up until 2; a tenth of the work a second; paused from 7 to 12."""
     plans = {0.0: Plan({0: ON_A}), 7.0: Plan({0: NOTHING}), 12.0: Plan({0: ON_A}), 13.0: Plan()}
     policy = Looking(plans)
@@ -279,7 +277,7 @@ def test_training_is_seen_through_its_curve_at_the_ticks_of_the_clock_while_it_w
     assert other == []  # a job without a curve shows nothing
 
 
-def test_noise_comes_from_the_seed_and_does_not_depend_on_who_looks_or_when() -> None:
+def test_noise_comes_from_the_seed_and_does_not_depend_on_who_looks_or_when():
     def seen(seed: int, *watch: float) -> Any:
         policy = Looking({0.0: Plan({0: ON_A}), **{time: Plan() for time in watch}})
         looked = Observation(2.0, 0.1, seed)
@@ -292,7 +290,7 @@ def test_noise_comes_from_the_seed_and_does_not_depend_on_who_looks_or_when() ->
     assert once[:, 0].tolist() == [0.0, 2.0, 4.0, 6.0, 8.0]
 
 
-def test_who_waits_since_when_who_runs_and_what_is_free() -> None:
+def test_who_waits_since_when_who_runs_and_what_is_free():
     class Asking(Looking):
         def look(self, view: View, jobs: list[PolicyJob]) -> Any:
             view.free()[0] = view.capacity()[0] = (99,)  # copies, to plan on

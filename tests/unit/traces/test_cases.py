@@ -36,9 +36,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("name", "case"), CASES)
-def test_what_is_read_of_a_text(
-    name: str, case: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_read_of_a_text(name, case, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # options name the files beside it
     for file, lines in case.get("files", {}).items():
         Path(file).write_text("\n".join(lines), encoding="utf-8")
@@ -70,7 +68,7 @@ def test_what_is_read_of_a_text(
 
 
 @pytest.mark.parametrize("gpus", [[2, 2], [2, 4], [1, 2, 4]])
-def test_runs_that_are_joined_keep_their_work(gpus: list[int]) -> None:
+def test_runs_that_are_joined_keep_their_work(gpus):
     begins = [100.0 * k for k in range(len(gpus))]
     runs = pd.DataFrame({"key": "7", "submitted": begins, "started": begins, "gpus": gpus})
     runs = runs.assign(duration=50.0, ended=runs["started"] + 50.0, state="")
@@ -81,7 +79,7 @@ def test_runs_that_are_joined_keep_their_work(gpus: list[int]) -> None:
 
 
 @pytest.mark.parametrize("name", ["plain", "philly", "openb", "swf", "slurm"])
-def test_what_really_happened_is_kept_to_the_workload(name: str) -> None:
+def test_what_really_happened_is_kept_to_the_workload(name):
     """In another order of the rows, what is recorded still stands beside its own job."""
     about = f"{name}-what really happened is kept-"
     (lines,) = [case.values[1]["lines"] for case in CASES if str(case.id).startswith(about)]

@@ -58,7 +58,7 @@ def everything(file: Path, **given: Any) -> oasis.Instance:
     return PLAIN.imported(file, options, frozenset(given))[0]
 
 
-def test_every_rule_is_named_with_its_values_and_the_counts_add_up(file: Path) -> None:
+def test_every_rule_is_named_with_its_values_and_the_counts_add_up(file):
     options = PlainOptions(start="first", max_gpus=12, min_duration=50.0, max_duration=50000.0)
     assert kept_line(read_instance(file, options)) == (
         "kept 1 of 7 jobs: 1 bad duration, 1 never ran, 3 by GPUs (2..12), "
@@ -71,7 +71,7 @@ def test_every_rule_is_named_with_its_values_and_the_counts_add_up(file: Path) -
     )
 
 
-def test_stride_and_most_jobs_and_labels_are_rules_too(tmp_path: Path) -> None:
+def test_stride_and_most_jobs_and_labels_are_rules_too(tmp_path):
     rows = [f"{k} {k} 0 7200 4 -1 -1 4 9 -1 1 {3 + k % 2} 1 -1 1 -1 -1 -1" for k in range(12)]
     path = tmp_path / "log.swf"
     path.write_text("\n".join(rows), encoding="utf-8")
@@ -81,7 +81,7 @@ def test_stride_and_most_jobs_and_labels_are_rules_too(tmp_path: Path) -> None:
     )
 
 
-def test_all_jobs_with_gpus_are_kept_and_each_can_finish(file: Path) -> None:
+def test_all_jobs_with_gpus_are_kept_and_each_can_finish(file):
     instance = everything(file)
     assert [job.id for job in instance.jobs] == [job.id for job in read_plain(file).jobs]
     assert [job.id for job in instance.jobs] == ["a", "c", "d", "e"]
@@ -91,24 +91,24 @@ def test_all_jobs_with_gpus_are_kept_and_each_can_finish(file: Path) -> None:
 
 
 @pytest.mark.parametrize("more", [{"stride": 2}, {"max_jobs": 1}, {"arrival_slots": 1}])
-def test_a_rule_that_is_given_applies(file: Path, more: dict[str, Any]) -> None:
+def test_a_rule_that_is_given_applies(file, more):
     assert len(everything(file, **more).jobs) < len(everything(file).jobs)
 
 
-def test_the_machines_are_the_fewest_that_hold_the_busiest_moment(file: Path) -> None:
+def test_the_machines_are_the_fewest_that_hold_the_busiest_moment(file):
     """28 GPUs at 86400 s, which 14 servers of two have."""
     assert len(everything(file).cluster.worker_ids) == 14
     assert len(everything(file, gpus_per_server=8).cluster.worker_ids) == 4
     assert len(everything(file, gpus_per_worker=4).cluster.worker_ids) == 7  # 4 + 3 workers
 
 
-def test_a_job_without_gpus_is_a_worker_without_gpus(file: Path) -> None:
+def test_a_job_without_gpus_is_a_worker_without_gpus(file):
     job = next(job for job in everything(file, cpu_jobs=True).jobs if job.id == "b")
     assert job.worker["gpu"] == 0
     assert job.worker["cpu"] == 4
 
 
-def test_options_that_are_given_hold(file: Path) -> None:
+def test_options_that_are_given_hold(file):
     instance = everything(file, worker_servers=8, max_gpus=12)  # 8 is the default as well
     assert len(instance.cluster.worker_ids) == 8
     assert kept_line(instance) == (
@@ -122,19 +122,19 @@ def test_options_that_are_given_hold(file: Path) -> None:
     )
 
 
-def test_the_recorded_options_make_the_same_instance(file: Path) -> None:
+def test_the_recorded_options_make_the_same_instance(file):
     instance = everything(file)
     assert read_instance(file, PlainOptions(**instance.metadata["options"])) == instance
 
 
-def test_a_server_that_holds_no_worker_names_the_option(file: Path) -> None:
+def test_a_server_that_holds_no_worker_names_the_option(file):
     with pytest.raises(InstanceError, match=r"^gpus_per_server: expected gpu >= 4, which each of"):
         everything(file, gpus_per_worker=4, gpus_per_server=2)
     with pytest.raises(InstanceError, match=r"^ps_server_cpus: expected cpu >= 2, which each of"):
         everything(file, ps_server_cpus=1.0)
 
 
-def test_the_busiest_moment_is_that_of_the_recorded_runs_where_they_are_known() -> None:
+def test_the_busiest_moment_is_that_of_the_recorded_runs_where_they_are_known():
     job = {"id": "a", "submitted": 0.0, "duration": 3600.0, "gpus": 4}
     options = MachineOptions(slot_seconds=1800.0)
     at_once = options.sized(
@@ -148,14 +148,14 @@ def test_the_busiest_moment_is_that_of_the_recorded_runs_where_they_are_known() 
         assert ps_counts(frame, jobs).tolist() == [1, 1]
 
 
-def test_all_jobs_without_gradients_need_no_parameter_servers(file: Path) -> None:
+def test_all_jobs_without_gradients_need_no_parameter_servers(file):
     """The fewest machines for parameter servers were once sought for none of them."""
     instance = everything(file, gradient_mb=0.0)
     assert (len(instance.jobs), len(instance.cluster.ps_ids)) == (4, 1)
 
 
 @pytest.mark.skipif(not PODS.exists(), reason=f"no openb trace at {PODS}")
-def test_every_pod_of_openb_that_ran_on_the_fewest_nodes() -> None:
+def test_every_pod_of_openb_that_ran_on_the_fewest_nodes():
     options = OpenbOptions(**LOOSE)
     instance = FORMATS["openb"].imported(PODS, options, frozenset(), NODES)[0]
     assert kept_line(instance) == "kept 6203 of 8152 jobs: 897 never scheduled, 1052 by GPUs (1..8)"
@@ -170,9 +170,7 @@ def test_every_pod_of_openb_that_ran_on_the_fewest_nodes() -> None:
 
 
 @pytest.mark.parametrize(("start", "names"), [("-90000", "acde"), ("0", "acde"), ("86400", "cde")])
-def test_a_start_that_is_given_is_where_the_arrivals_of_all_jobs_begin(
-    file: Path, start: str, names: str
-) -> None:
+def test_a_start_that_is_given_is_where_the_arrivals_of_all_jobs_begin(file, start, names):
     instance = everything(file, start=start)
     assert "".join(job.id for job in instance.jobs) == names
     slots = (90000 - float(start)) / 1800

@@ -7,7 +7,6 @@ import io
 import json
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -44,7 +43,7 @@ def imported(directory: Path, kind: str) -> Instance:
     return read_instance(path, made(start="first"))
 
 
-def test_the_readers_are_those_of_the_kinds(tmp_path: Path) -> None:
+def test_the_readers_are_those_of_the_kinds(tmp_path):
     for kind, (options, text) in KINDS.items():
         path = tmp_path / kind
         path.write_text(text, encoding="utf-8")
@@ -67,7 +66,7 @@ def test_the_readers_are_those_of_the_kinds(tmp_path: Path) -> None:
     ],
     ids=["gzip", "byte order mark", "CRLF", "blank end", "all of them"],
 )
-def test_the_layout_of_the_file_changes_nothing(tmp_path: Path, kind: str, change: Any) -> None:
+def test_the_layout_of_the_file_changes_nothing(tmp_path, kind, change):
     expected = imported(tmp_path, kind)
     options, rows = KINDS[kind]
     path = tmp_path / f"jobs.{kind}"
@@ -76,9 +75,7 @@ def test_the_layout_of_the_file_changes_nothing(tmp_path: Path, kind: str, chang
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_dash_is_standard_input(
-    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_dash_is_standard_input(tmp_path, kind, monkeypatch):
     options, rows = KINDS[kind]
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(gzip.compress(rows.encode()))))
     instance = read_instance("-", options(start="first"))
@@ -86,7 +83,7 @@ def test_a_dash_is_standard_input(
     assert instance.metadata["files"] == {"jobs": "standard input"}
 
 
-def test_bytes_that_are_no_utf8_are_told_apart(tmp_path: Path) -> None:
+def test_bytes_that_are_no_utf8_are_told_apart(tmp_path):
     path = tmp_path / "jobs.csv"
     path.write_bytes(b"id,gpus\nM\xfcller,4\nM\xe4ller,2")
     lines = ("id,gpus", "M\\xfcller,4", "M\\xe4ller,2")
@@ -112,8 +109,8 @@ e,90000,90000,,64,RUNNING
     ],
 )
 def test_gpus_of_jobs_that_still_run_are_not_free_in_an_instance(
-    tmp_path: Path, fixed: set[str] | None, servers: int, sizes: list[float] | None, told: str
-) -> None:
+    tmp_path, fixed, servers, sizes, told
+):
     path = tmp_path / "jobs.csv"
     path.write_text(HELD_ROWS, encoding="utf-8")
     window = {"slot_seconds": 600.0, "horizon": 24, "arrival_slots": 20, "min_duration": 1.0}
@@ -131,7 +128,7 @@ def test_gpus_of_jobs_that_still_run_are_not_free_in_an_instance(
     assert any(told in note for note in instance.metadata["notes"]["jobs"])
 
 
-def test_default_machines_are_beside_those_that_others_hold(tmp_path: Path) -> None:
+def test_default_machines_are_beside_those_that_others_hold(tmp_path):
     path = tmp_path / "jobs.csv"
     path.write_text(HELD_ROWS, encoding="utf-8")
     options = PlainOptions(slot_seconds=600.0, horizon=24, min_duration=1.0, min_gpus=1)
@@ -141,7 +138,7 @@ def test_default_machines_are_beside_those_that_others_hold(tmp_path: Path) -> N
     assert note == "GPUs of jobs that still run, which are beside the machines: 12"
 
 
-def test_elastic_jobs_do_the_recorded_work(tmp_path: Path) -> None:
+def test_elastic_jobs_do_the_recorded_work(tmp_path):
     path = tmp_path / "jobs.csv"
     path.write_text(KINDS["plain"][1], encoding="utf-8")
     options = PlainOptions(start="first", worker_servers=5, gpus_per_server=8, elasticity=1.5)

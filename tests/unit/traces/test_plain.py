@@ -47,11 +47,9 @@ def plain(directory: Path, *rows: str) -> Path:
         ({"first": 3, "jobs": 9}, "d"),
     ],
 )
-def test_jobs_are_counted_off_after_large_ones_are_left_out(
-    options: dict[str, int], expected: str, tmp_path: Path
-) -> None:
+def test_jobs_are_counted_off_after_large_ones_are_left_out(options, expected, tmp_path):
     path = plain(tmp_path, "a,0,1,4", "b,10,1,8", "c,20,1,2", "d,30,1,1")
-    trace = read_plain(path, **options)  # type: ignore[arg-type]
+    trace = read_plain(path, **options)
     assert "".join(job.id for job in trace.jobs) == expected
     assert trace.jobs[0].submitted == 0.0  # and time counts from the first that is left
 
@@ -65,7 +63,7 @@ def test_jobs_are_counted_off_after_large_ones_are_left_out(
         ({"virtual_cluster": "a"}, "virtual_cluster: expected a file with a column of it, got 'a'"),
     ],
 )
-def test_no_job_left_is_an_error(options: dict[str, Any], why: str, tmp_path: Path) -> None:
+def test_no_job_left_is_an_error(options, why, tmp_path):
     path = plain(tmp_path, "a,0,1,4")
     with pytest.raises(InstanceError) as caught:
         read_plain(path, **options)
@@ -83,9 +81,7 @@ def test_no_job_left_is_an_error(options: dict[str, Any], why: str, tmp_path: Pa
         max_size=8,
     )
 )
-def test_every_good_row_is_a_job_in_order_of_submission(
-    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[int, int, int]]
-) -> None:
+def test_every_good_row_is_a_job_in_order_of_submission(tmp_path_factory, rows):
     path = plain(
         tmp_path_factory.mktemp("trace"), *(f"{k},{s},{d},{g}" for k, (s, d, g) in enumerate(rows))
     )
@@ -113,7 +109,7 @@ EXPECTED = (
 )
 
 
-def test_a_table_with_odd_names_is_read_by_a_map(tmp_path: Path) -> None:
+def test_a_table_with_odd_names_is_read_by_a_map(tmp_path):
     trace = read_plain(written(tmp_path, ODD), options={"map": MAP})
     assert trace.jobs == EXPECTED
     assert trace.kept == "kept 2 of 4 jobs: 1 has not ended, 1 without GPUs"
@@ -123,7 +119,7 @@ def test_a_table_with_odd_names_is_read_by_a_map(tmp_path: Path) -> None:
     assert "jobs without GPUs, which hold one each here: 1" in trace.notes
 
 
-def test_parts_of_gpus_become_whole_and_are_counted(tmp_path: Path) -> None:
+def test_parts_of_gpus_become_whole_and_are_counted(tmp_path):
     path = written(tmp_path, "id,submitted,duration,gpus\na,0,60,0.25\nb,1,60,1.5\nc,2,60,2.0\n")
     trace = read_plain(path)
     assert [job.gpus for job in trace.jobs] == [1, 2, 2]
@@ -135,7 +131,7 @@ def test_parts_of_gpus_become_whole_and_are_counted(tmp_path: Path) -> None:
     ]
 
 
-def test_jobs_of_one_owner_can_be_taken(tmp_path: Path) -> None:
+def test_jobs_of_one_owner_can_be_taken(tmp_path):
     text = "id,submitted,duration,gpus,who,vc\na,0,60,1,ann,x\nb,1,60,1,bob,y\n"
     path = written(tmp_path, text)
     options: dict[str, Any] = {"map": "owner=who"}
@@ -144,7 +140,7 @@ def test_jobs_of_one_owner_can_be_taken(tmp_path: Path) -> None:
     assert [j.id for j in trace.jobs] == ["a"]
 
 
-def test_an_imported_job_has_its_owner_in_the_instance_and_for_the_policies(tmp_path: Path) -> None:
+def test_an_imported_job_has_its_owner_in_the_instance_and_for_the_policies(tmp_path):
     rows = "a,0,7200,1,ann\nb,1,7200,1,\n"
     path = written(tmp_path, "id,submitted,duration,gpus,user\n" + rows)
     instance = read_instance(path, PlainOptions(min_gpus=1))
@@ -154,13 +150,13 @@ def test_an_imported_job_has_its_owner_in_the_instance_and_for_the_policies(tmp_
     assert [job.owner for job in Workload.from_instance(instance).jobs] == ["ann", ""]
 
 
-def test_worth_follows_the_signs_of_its_column(tmp_path: Path) -> None:
+def test_worth_follows_the_signs_of_its_column(tmp_path):
     text = "id;submitted;duration;gpus;worth\na;0;60;1;1.234,5\nb;1;60;1;2.000\n"
     jobs = read_plain(written(tmp_path, text)).jobs
     assert [job.utility for job in jobs] == [Constant(1234.5), Constant(2000.0)]
 
 
-def test_maps_and_delimiters() -> None:
+def test_maps_and_delimiters():
     assert parse_map("") == {}
     assert parse_map('gpus=n,"owner=a, b"') == {"gpus": "n", "owner": "a, b"}
     assert [delimiter_of(text) for text in ("a;b,c;d", "a\tb", "a|b|c", "a")] == [
@@ -175,7 +171,7 @@ def test_maps_and_delimiters() -> None:
 
 
 @pytest.mark.parametrize("unit", ["us", "ns"])
-def test_a_parquet_file_is_read_as_the_same_table(unit: str, tmp_path: Path) -> None:
+def test_a_parquet_file_is_read_as_the_same_table(unit, tmp_path):
     pandas = pytest.importorskip("pandas")
     pytest.importorskip("pyarrow")
     frame = pandas.DataFrame(
@@ -204,9 +200,7 @@ INDEXES = [["job_id"], ["user", "job_id"]]
 
 @pytest.mark.parametrize("index", INDEXES)
 @pytest.mark.parametrize("ids", [[1, 2, 3], [2**60 + 1, 2**60 + 3, 2**60 + 2]])
-def test_an_index_of_pandas_is_columns_of_the_table(
-    index: list[str], ids: list[int], tmp_path: Path
-) -> None:
+def test_an_index_of_pandas_is_columns_of_the_table(index, ids, tmp_path):
     pandas = pytest.importorskip("pandas")
     pytest.importorskip("pyarrow")
     columns = {"job_id": ids, "user": ["a", "b", "c"], "submitted": [0, 1, 2]}
@@ -220,7 +214,7 @@ def test_an_index_of_pandas_is_columns_of_the_table(
     assert trace.malformed == {}
 
 
-def test_whole_numbers_of_parquet_stay_whole_beside_missing_ones(tmp_path: Path) -> None:
+def test_whole_numbers_of_parquet_stay_whole_beside_missing_ones(tmp_path):
     arrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
     columns = {"submitted": [0, 1, 2], "duration": [60, 60, 60], "gpus": [1, 1, 1]}
@@ -232,7 +226,7 @@ def test_whole_numbers_of_parquet_stay_whole_beside_missing_ones(tmp_path: Path)
     assert trace.malformed == {"no id": {"count": 1, "first_row": 4}}
 
 
-def test_memory_grows_with_the_jobs_and_not_with_the_columns(tmp_path: Path) -> None:
+def test_memory_grows_with_the_jobs_and_not_with_the_columns(tmp_path):
     """A row leaves its job and nothing else; 20,000 of 40 columns stay below 1,200 bytes each."""
     count, more = 20_000, 36
     header = ",".join(["id", "submitted", "duration", "gpus", *(f"x{k}" for k in range(more))])
@@ -259,7 +253,7 @@ PARTS = ("1g.10gb=1", "7g.80gb", "gres/shard=2")
 
 
 @pytest.mark.parametrize("text", [*map(TABLE.format, (*PARTS, "0.5")), *map(SACCT.format, PARTS)])
-def test_parts_of_gpus_are_whole_or_left_out(text: str, tmp_path: Path) -> None:
+def test_parts_of_gpus_are_whole_or_left_out(text, tmp_path):
     trace = read_plain(written(tmp_path, text))
     assert ([job.gpus for job in trace.jobs], trace.shares) == ([1, 2], 1)
     assert trace.malformed == {}
@@ -268,7 +262,7 @@ def test_parts_of_gpus_are_whole_or_left_out(text: str, tmp_path: Path) -> None:
     assert left.kept == "kept 1 of 2 jobs: 1 by parts (leave-out)"
 
 
-def test_what_is_no_table_of_jobs_is_named(tmp_path: Path) -> None:
+def test_what_is_no_table_of_jobs_is_named(tmp_path):
     for url in ("https://example.org/jobs.csv", "s3://bucket/jobs.parquet"):
         with pytest.raises(InstanceError, match=r"^expected a file, got a URL"):
             read_plain(url)
@@ -293,9 +287,7 @@ UNIT_OF = {"duration": 1.0, "dur_min": 60.0, "hours": 3600.0, "runtime_d": 86400
     form=st.sampled_from(["table", "list", "lines"]),
 )
 @settings(max_examples=60, deadline=None)
-def test_whoever_writes_a_table_reads_the_same_jobs(
-    jobs: list[tuple[int, int, int, int]], column: str, delimiter: str, begin: int, form: str
-) -> None:
+def test_whoever_writes_a_table_reads_the_same_jobs(jobs, column, delimiter, begin, form):
     records = [
         {
             "job": f"a {k}\nb",
@@ -326,7 +318,7 @@ def test_whoever_writes_a_table_reads_the_same_jobs(
     )
 
 
-def test_an_entry_of_a_document_that_is_no_cell_is_named() -> None:
+def test_an_entry_of_a_document_that_is_no_cell_is_named():
     cells = [{"a": 1.5}, {"a": {"b": 1}}, {"a": None}, {}]
     assert [cell(one, "a") for one in cells] == ["1.5", '{"b": 1}', "", ""]
     for value in (True, [1]):
@@ -342,7 +334,7 @@ def test_an_entry_of_a_document_that_is_no_cell_is_named() -> None:
             entry_rows(source, jobs, "jobs", lambda job: [job])
 
 
-def test_the_table_of_tasks_must_be_there(tmp_path: Path) -> None:
+def test_the_table_of_tasks_must_be_there(tmp_path):
     (tmp_path / "jobs").write_text("j0,i,ann,Failed,5.0,9.0\n")
     with pytest.raises(InstanceError, match=r"^tasks: .* there is no pai_task_table.csv beside"):
         read_plain(tmp_path / "jobs")

@@ -40,7 +40,7 @@ def read(text: str, **options: Any) -> float:
 
 @pytest.mark.parametrize(("text", "form"), ROWS["moment"])
 @pytest.mark.parametrize("is_dated", [True, False])
-def test_one_moment_in_every_form(text: str, form: str, is_dated: bool) -> None:
+def test_one_moment_in_every_form(text, form, is_dated):
     made = clock(text, is_dated=is_dated)
     assert (made.form, at(made, text)) == (form, NOON)
     assert made.start(made.show(NOON)) == NOON
@@ -48,7 +48,7 @@ def test_one_moment_in_every_form(text: str, form: str, is_dated: bool) -> None:
 
 
 @pytest.mark.parametrize(("text", "pattern"), ROWS["own"])
-def test_a_format_of_ones_own(text: str, pattern: str) -> None:
+def test_a_format_of_ones_own(text, pattern):
     made = clock(text, time_format=pattern)
     assert at(made, text) == made.start(made.show(NOON)) == made.start(text) == NOON
     expected = "bad Submit: not a time: '2017-W41-1', expected --time-format '%"
@@ -58,7 +58,7 @@ def test_a_format_of_ones_own(text: str, pattern: str) -> None:
 
 @pytest.mark.parametrize(("text", "found"), ROWS["bad"])
 @pytest.mark.parametrize("is_dated", [True, False])
-def test_the_form_that_was_found_is_named(text: str, found: str, is_dated: bool) -> None:
+def test_the_form_that_was_found_is_named(text, found, is_dated):
     with pytest.raises(MalformedError) as caught:
         read(text, is_dated=is_dated)
     assert str(caught.value).startswith(f"bad Submit: {found}")
@@ -66,7 +66,7 @@ def test_the_form_that_was_found_is_named(text: str, found: str, is_dated: bool)
         assert "ISO 8601 such as 2017-10-09 07:00:00" in str(caught.value)
 
 
-def test_durations_and_their_units() -> None:
+def test_durations_and_their_units():
     for text, seconds in ROWS["elapsed"]:
         for unit in ("", "h"):  # they state their own units
             assert duration_seconds(text, "Elapsed", unit) == seconds, text
@@ -81,7 +81,7 @@ def test_durations_and_their_units() -> None:
         assert str(caught.value) == said, text
 
 
-def test_one_mistyped_date_of_digits_does_not_make_seconds_of_the_others() -> None:
+def test_one_mistyped_date_of_digits_does_not_make_seconds_of_the_others():
     for texts in (["20171009", "20171010", "20171399"], ["20171009", "2017101"]):
         made = clock(*texts, is_dated=False)
         for text in texts:
@@ -90,14 +90,14 @@ def test_one_mistyped_date_of_digits_does_not_make_seconds_of_the_others() -> No
     assert clock("20171009", "12902960", "12902961", is_dated=False).form == RELATIVE
 
 
-def test_a_name_of_a_zone_that_strptime_would_forget_is_refused() -> None:
+def test_a_name_of_a_zone_that_strptime_would_forget_is_refused():
     with pytest.raises(InstanceError, match=r"^time_format: expected %z, an offset"):
         clock(time_format="%d/%m/%Y %H:%M %Z")
     literal = {"time_format": "%d/%m/%Y %H:%M UTC%%Z", "time_zone": "UTC"}
     assert read("09/10/2017 07:00 UTC%Z", **literal) == NOON
 
 
-def test_small_numbers_are_seconds_since_the_trace_began_unless_it_has_dates() -> None:
+def test_small_numbers_are_seconds_since_the_trace_began_unless_it_has_dates():
     made = clock("0", "600", "20171009", is_dated=False)  # no column of dates: the others are none
     assert [at(made, text, "submitted") for text in ("0", "20171009")] == [0, 20171009]
     assert made.form == RELATIVE
@@ -107,7 +107,7 @@ def test_small_numbers_are_seconds_since_the_trace_began_unless_it_has_dates() -
         read("600")
 
 
-def test_the_others_of_a_column_are_counted_by_their_form() -> None:
+def test_the_others_of_a_column_are_counted_by_their_form():
     made = clock("2017-10-09 07:00:00", "2017-10-09 07:10:00", "2017-10-09T07:00:00Z")
     message = r"^bad Submit: a time with a zone, but most are a time without a zone; --time-zone"
     with pytest.raises(MalformedError, match=message):
@@ -119,7 +119,7 @@ def test_the_others_of_a_column_are_counted_by_their_form() -> None:
         at(made, "0")
 
 
-def test_one_zone_for_the_times_that_name_none() -> None:
+def test_one_zone_for_the_times_that_name_none():
     made = clock("2017-10-09 09:00:00", "2017-10-09T07:00:00Z", time_zone="Europe/Berlin")
     assert at(made, "2017-10-09 09:00:00") == NOON
     assert at(made, "2017-10-09T07:00:00Z") == NOON
@@ -127,13 +127,13 @@ def test_one_zone_for_the_times_that_name_none() -> None:
     assert made.start(made.show(NOON)) == NOON
 
 
-def test_clocks_that_go_back_are_an_hour_more_in_a_zone() -> None:
+def test_clocks_that_go_back_are_an_hour_more_in_a_zone():
     times = "2017-10-29 01:00:00", "2017-10-29 04:00:00"
     made = clock(*times, time_zone="Europe/Berlin")
     assert at(made, times[1], "End") - at(made, times[0], "Start") == 4 * 3600
 
 
-def test_a_time_that_the_clocks_of_the_zone_left_out_is_refused() -> None:
+def test_a_time_that_the_clocks_of_the_zone_left_out_is_refused():
     made = clock("2024-03-31 01:59:00", time_zone="Europe/Berlin")
     said = "bad Submit: a time of day that the clocks of Europe/Berlin left out"
     with pytest.raises(MalformedError, match=said):
@@ -143,7 +143,7 @@ def test_a_time_that_the_clocks_of_the_zone_left_out_is_refused() -> None:
     assert made.repeated == 0
 
 
-def test_times_that_clocks_show_twice_are_counted() -> None:
+def test_times_that_clocks_show_twice_are_counted():
     texts = ["2024-10-27 01:59:00", "2024-10-27 02:30:00", "2024-10-27 03:00:00"]
     made = clock(*texts, time_zone="Europe/Berlin")
     before, twice, after = (at(made, text) for text in texts)
@@ -166,19 +166,19 @@ def test_times_that_clocks_show_twice_are_counted() -> None:
         ({"time_zone": "../x"}, r"^time_zone: expected a time zone such as Europe/Berlin"),
     ],
 )
-def test_a_format_or_a_zone_that_does_not_exist(options: dict[str, str], message: str) -> None:
+def test_a_format_or_a_zone_that_does_not_exist(options, message):
     with pytest.raises(InstanceError, match=message):
         clock("2017-10-09", **options)
 
 
-def test_any_year() -> None:
+def test_any_year():
     assert read("1970-01-02T00:00:00", any_year=True) == 86400.0
     assert read("86400", any_year=True) == 86400.0
     assert read("9999999999", any_year=True) == 9999999999.0
     assert read("700000000000", any_year=True) == 7e8  # milliseconds all the same
 
 
-def test_where_the_window_begins() -> None:
+def test_where_the_window_begins():
     made = clock("5", is_dated=False)
     assert made.start("busiest") is None
     assert made.start("first") is None
@@ -196,7 +196,7 @@ def test_where_the_window_begins() -> None:
 
 
 @pytest.mark.parametrize("form", EPOCH)
-def test_the_start_of_a_window_keeps_its_digits(form: str) -> None:
+def test_the_start_of_a_window_keeps_its_digits(form):
     moment = 1700000000.123 if EPOCH[form] > 1 else 1700000000.0
     text = str(round(moment * EPOCH[form]))
     made = clock(text)
@@ -211,14 +211,14 @@ def test_the_start_of_a_window_keeps_its_digits(form: str) -> None:
         (["7200000"] * 3, r".* the column duration is 7.2e\+06, .* above thirty days"),
     ],
 )
-def test_durations_that_cannot_be_seconds_are_questioned(texts: list[str], message: str) -> None:
+def test_durations_that_cannot_be_seconds_are_questioned(texts, message):
     with pytest.raises(InstanceError, match=f"^duration_unit: {message}"):
         notes_of_durations(numbers(texts), "duration", "", "duration_unit")
     for unit in ("s", "h"):
         assert notes_of_durations(numbers(texts), "duration", unit, "duration_unit")
 
 
-def test_durations_with_units_of_their_own_and_zeros_are_not_questioned() -> None:
+def test_durations_with_units_of_their_own_and_zeros_are_not_questioned():
     notes = notes_of_durations(
         numbers(["0", "0", "00:00:00.5", "60"]), "duration", "", "duration_unit"
     )
@@ -226,7 +226,7 @@ def test_durations_with_units_of_their_own_and_zeros_are_not_questioned() -> Non
 
 
 @pytest.mark.parametrize(("unit", "second"), [("ms", "1800000"), ("min", "30"), ("s", "1800")])
-def test_a_window_begins_at_a_time_in_the_unit_of_the_times(unit: str, second: str) -> None:
+def test_a_window_begins_at_a_time_in_the_unit_of_the_times(unit, second):
     options = PlainOptions(time_unit=unit, start=second, min_gpus=1, min_duration=0.0)
     lines = ("id,submitted,duration,gpus", "a,0,60,1", f"b,{second},60,1")
     trace = PLAIN.table(TraceSource("a.csv", lines), options)
