@@ -42,6 +42,17 @@ def test_no_body_of_a_function_is_longer_than_60_lines() -> None:
     assert long == []
 
 
+def test_few_protocols_are_left_of_what_a_policy_and_a_driver_ask_of_each_other() -> None:
+    found = {
+        node.name
+        for name, (_, nodes) in product().items()
+        if name.startswith("oasis/scheduling/")
+        for node in nodes
+        if isinstance(node, ast.ClassDef) and "Protocol" in map(ast.unparse, node.bases)
+    }
+    assert found == {"Books", "Placement", "Policy"}  # and `Planner`, a class with defaults
+
+
 def test_no_two_test_files_have_one_name() -> None:
     """The directories of tests are no packages: pytest takes the second file for the first."""
     names = Counter(file.name for file in TESTS if file.name.startswith("test_"))
