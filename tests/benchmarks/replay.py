@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from oasis import Instance, Job, OASiS
+from oasis import Decision, Instance, Job, OASiS
 from oasis.model.rounding import FloatArray
-from oasis.online.search import Search
+from oasis.online.search import searches
 from tests.benchmarks.textbook import Textbook, TunedTextbook, compile_all
 
 REPEATS = 3
@@ -52,7 +52,7 @@ def replay(instance: Instance, rivals: Sequence[str] = ("textbook", "tuned")) ->
     jobs = instance.jobs_by_arrival()
     times: dict[str, list[float]] = {side: [] for side in SIDES}
     for job in jobs:
-        decision, quote = fastest(lambda job=job: scheduler.quote(job))
+        decision, quote = fastest(lambda job=job: _explained(scheduler, job))
         _, search = fastest(lambda job=job: _schedule(scheduler, job))
         times["quote"].append(quote)
         times["search"].append(search)
@@ -73,9 +73,15 @@ def replay(instance: Instance, rivals: Sequence[str] = ("textbook", "tuned")) ->
     return Replay(jobs, arrays, np.array([d.admitted for d in scheduler.decisions]))
 
 
+def _explained(scheduler: OASiS, job: Job) -> Decision:
+    decision = scheduler.quote(job)
+    assert decision.admitted or decision.reason  # which is found out when it is asked for
+    return decision
+
+
 def _schedule(scheduler: OASiS, job: Job) -> object:
     fraction = scheduler.bounds.min_utility_fraction
-    search = Search(job, scheduler.ledger, scheduler.granularity, fraction)
+    (search,) = searches(job, scheduler.ledger, scheduler.granularity, fraction)
     split = search.best()
     return None if split is None else search.schedule(split)
 

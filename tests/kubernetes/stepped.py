@@ -47,14 +47,11 @@ class Stepped:
         self._time = epoch - CLOCK.slot_seconds  # no slot has begun
         self._slot = -1
         self._asked_since = time.monotonic()
-        self.controller = scene.make(policy, now=self._now, **{"lease_seconds": 30.0, **settings})
+        own = {"lease_seconds": 30.0, **settings}  # the slot begins, however long it takes
+        self.controller = scene.make(policy, now=lambda: self._time, **own)
 
     def run(self) -> None:
         self.controller.run(until=self._turned)
-
-    def _now(self) -> float:
-        """The beginning of the slot, however long it takes until all of it is there."""
-        return self._time
 
     def _turned(self, reconciler: Reconciler | None) -> bool:
         """Called by the controller after each turn; True ends it."""

@@ -10,7 +10,6 @@ from typing import Any
 
 from experiments.cli.app import COMMANDS, oasis_command
 from oasis.traces.plain import FORMATS
-from tests.packaging.commands import EXAMPLE, Oasis
 
 # Options that several commands have in words of their own, and the one meaning behind these.
 ROWS = Path(__file__).with_name("one_meaning.txt").read_text(encoding="utf-8").splitlines()
@@ -58,11 +57,3 @@ def test_every_option_has_a_help() -> None:
 
 def test_what_is_listed_as_one_meaning_is_an_option() -> None:
     assert set(meanings()) >= ONE_MEANING
-
-
-def test_limits_have_units(run: Oasis) -> None:
-    for words in (("--time-limit", "1500ms"), ("--time-limit", "1.5")):
-        code, out, _ = run("solve", EXAMPLE, *words, "--gap", "1", "--json")
-        assert code == 3
-        assert '"time_limit": 1.5' in out
-        assert '"gap": 1.0' in out

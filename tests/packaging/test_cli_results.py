@@ -42,15 +42,16 @@ def test_a_result_is_verified_and_drawn(
     assert "<svg" in picture.read_text()
 
 
-@pytest.mark.parametrize("command", ["compare", "replay", "quote"])
+@pytest.mark.parametrize("words", ["compare SMALL", "replay TRACE", "quote EXAMPLE JOB"])
 def test_results_without_an_instance_are_drawn(
-    run: Oasis, small: Path, tmp_path: Path, command: str
+    run: Oasis, small: Path, tmp_path: Path, words: str
 ) -> None:
     trace = tmp_path / "jobs.csv"
     trace.write_text("id,submitted,duration,gpus\na,0,60,1\nb,5,30,2\n")
+    files = {"SMALL": small, "TRACE": trace, "EXAMPLE": EXAMPLE, "JOB": JOB}
+    given = [files.get(word, word) for word in words.split()]
     path, direct, again = (tmp_path / name for name in ("r.json", "direct.svg", "again.svg"))
-    files = {"replay": (trace,), "quote": (EXAMPLE, JOB)}.get(command, (small,))
-    assert run(command, *files, "-o", path, "--plot", direct)[0] == 0
+    assert run(*given, "-o", path, "--plot", direct)[0] == 0
     assert run("plot", path, "-o", again) == (0, "", f"wrote {again}\n")
     assert direct.read_bytes() == again.read_bytes()
 

@@ -29,7 +29,6 @@ MEASURED = re.compile(
 sys.path.insert(0, str(DOCS))
 import api_pages  # noqa: E402
 from source_links import citations  # noqa: E402
-from source_pages import linkcode_resolve  # noqa: E402
 
 
 def blocks(text: str, language: str) -> list[str]:
@@ -147,30 +146,6 @@ def test_every_room_is_on_the_page_of_the_architecture() -> None:
     assert {name for name in described if not (ROOT / name).is_dir()} == set()
     tests = {f"tests/{path.name}" for path in (ROOT / "tests").iterdir() if path.is_dir()}
     assert {name for name in tests if "__" not in name} - described == set()
-
-
-def documented() -> list[tuple[str, str]]:
-    """Module and name of everything in the API reference but constants."""
-    found, current = [], ""
-    pages = api_pages.pages((DOCS / "api.md").read_text(encoding="utf-8"))
-    for line in "".join(pages.values()).splitlines():
-        if line.startswith(".. currentmodule:: "):
-            current = line.split()[-1]
-        elif entry := re.match(r"\.\. auto\w+:: ([\w.]+)", line):
-            module, _, name = entry[1].rpartition(".")
-            found.append((module or current, name))
-    return found
-
-
-def test_every_name_of_the_api_reference_links_to_the_line_that_defines_it() -> None:
-    names = documented()
-    assert len(names) > 100
-    for module, name in names:
-        link = linkcode_resolve("py", {"module": module, "fullname": name})
-        assert link is not None, name
-        path, line = re.fullmatch(r"_source/(.+)\.html#line-(\d+)", link).groups()  # type: ignore[union-attr]
-        text = (ROOT / f"{path}.py").read_text(encoding="utf-8").splitlines()[int(line) - 1]
-        assert re.match(rf"(class |def )?{name}\b", text), link
 
 
 def test_notation_covers_every_equation() -> None:

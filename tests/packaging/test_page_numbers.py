@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.packaging.figure_rows import ROOT, text_of
-from tests.packaging.page_numbers import Claim, claims_of, plain
+from tests.packaging.page_numbers import Claim, claims_of
 from tests.packaging.test_docs import blocks
 
 CLAIMS = [
@@ -18,7 +18,7 @@ CLAIMS = [
 
 
 def name(claim: Claim) -> str:
-    return f"{claim.page.removeprefix('docs/')}: {plain(claim.sentence)[:60]}"
+    return f"{claim.page.removeprefix('docs/')}: {claim.sentence[:60]}"
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=name)

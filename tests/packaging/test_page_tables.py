@@ -81,15 +81,3 @@ def test_the_runs_of_dorm_are_those_of_its_program_and_every_milp_ends_somehow()
     for row in rows:
         ends = ("proven", "stopped by the node limit", "fell back")
         assert sum(int(row[end]) for end in ends) == int(row["MILPs"])
-
-
-@pytest.mark.parametrize(
-    "path",
-    sorted(BENCHMARKS.rglob("*.csv")),
-    ids=lambda path: path.relative_to(BENCHMARKS).as_posix(),
-)
-def test_a_table_has_a_cell_for_each_column_and_no_column_twice(path: Path) -> None:
-    with path.open(encoding="utf-8", newline="") as stream:
-        heading, *rows = csv.reader(stream)
-    assert len(set(heading)) == len(heading)
-    assert {len(row) for row in rows} == {len(heading)}

@@ -1,17 +1,14 @@
 """The same file through import, describe, replay, whatif and ratio, and another program's FIFO.
 
 `tests.oracle.reference_schedulers` shares nothing with the toolkit. A file of each format is a case
-of tests/unit/traces, which has the rows that were written; the whole public traces are read with
-``csv`` alone. Counts, GPUs and durations, mean waiting, completion and makespan must agree.
+of tests/unit/traces, which has the rows that were written. Counts, GPUs and durations, mean
+waiting, completion and makespan must agree.
 """
 
 from __future__ import annotations
 
-import csv
 import json
-import os
 from collections.abc import Iterable
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +20,6 @@ from oasis.traces.plain import FORMATS
 from tests.oracle import reference_schedulers
 from tests.packaging.commands import Oasis
 
-DATA = Path(os.environ.get("OASIS_DATA", Path(__file__).parents[2] / "../shared/data"))
-PHILLY = DATA / "philly_sia.csv"
 CASES = Path(__file__).parents[1] / "unit/traces/cases"
 SAMPLES = dict.fromkeys(FORMATS, "a trace is recognised and its jobs are those that were written")
 SAMPLES |= {
@@ -34,9 +29,6 @@ SAMPLES |= {
 Rows = list[tuple[float, float, int]]  # submitted, duration, GPUs
 
 
-# --- the other program --------------------------------------------------------------------------
-
-
 def means(rows: Rows, starts: Iterable[float]) -> dict[str, float]:
     runs = [(s, begin, begin + d) for (s, d, _), begin in zip(rows, starts, strict=True)]
     return {
@@ -44,33 +36,6 @@ def means(rows: Rows, starts: Iterable[float]) -> dict[str, float]:
         "mean_completion": sum(end - s for s, _, end in runs) / len(runs),
         "makespan": max(end for _, _, end in runs) - min(s for s, _, _ in runs),
     }
-
-
-# --- rows of the files, read with csv alone ------------------------------------------------------
-
-
-def cells(path: Path, delimiter: str = ",") -> list[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as stream:
-        return list(csv.DictReader(stream, delimiter=delimiter))
-
-
-def ordered(rows: Iterable[tuple[float, float, int]]) -> Rows:
-    return sorted(rows, key=lambda row: row[0])
-
-
-def epoch(text: str) -> float:
-    return (datetime.fromisoformat(text) - datetime(2000, 1, 1)).total_seconds()
-
-
-def philly_rows(path: Path, cluster: str) -> Rows:
-    return ordered(
-        (epoch(row["timestamp"]), float(row["duration"]), int(float(row["num_gpus"])))
-        for row in cells(path)
-        if row["cluster"] == cluster
-    )
-
-
-# --- the toolkit ---------------------------------------------------------------------------------
 
 
 def replayed(run: Oasis, path: Path, servers: int, gpus: int, *options: object) -> Any:
@@ -90,25 +55,6 @@ def assert_agree(found: Any, rows: Rows, gpus: int) -> None:
         assert {key: figures[key] for key in expected} == pytest.approx(expected, rel=1e-9)
 
 
-@pytest.mark.skipif(not PHILLY.exists(), reason=f"no Philly trace at {PHILLY}")
-def test_a_virtual_cluster_of_philly(run: Oasis, tmp_path: Path) -> None:
-    cluster = "0e4a51"
-    rows = philly_rows(PHILLY, cluster)
-    found, err = replayed(run, PHILLY, 8, 8, "--virtual-cluster", cluster)
-    assert_agree(found, rows, 64)
-    kept = f"kept {len(rows)} of 82247 jobs: {82247 - len(rows)} by virtual_cluster ({cluster})"
-    unit = "durations read as seconds; median 1144 s (--duration-unit)"
-    assert err == f"read as philly (--format)\n{unit}\n{kept}\n"
-    path = tmp_path / "all.json"
-    given = ("--virtual-cluster", cluster, "--all")
-    code, _, err = run("import", "philly", PHILLY, *given, "-o", path)
-    assert code == 0
-    assert err.splitlines()[:2] == [unit, kept]
-    described = json.loads(run("describe", path, "--json")[1])
-    assert (described["jobs"], described["kept"]) == (len(rows), kept)
-    assert described["can_finish"] == len(rows)
-
-
 # --- a file of each format -----------------------------------------------------------------------
 
 # An instance with the recorded workers alone, whose jobs take as long as recorded.
@@ -125,7 +71,7 @@ def sample(name: str, directory: Path) -> tuple[list[object], list[object], Rows
     for key, value in case.get("options", {}).items():
         options += [f"--{key.replace('_', '-')}", *([] if value is True else [value])]
     rows = ((row[1], row[2], row[3]) for row in case["jobs"] if row[3])
-    return ["jobs"], options, ordered(rows)
+    return ["jobs"], options, sorted(rows, key=lambda row: row[0])
 
 
 @pytest.mark.parametrize("name", FORMATS)

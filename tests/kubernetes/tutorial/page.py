@@ -12,8 +12,8 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from oasis.kubernetes.names import FIELD_MANAGER
 from tests.kubernetes.controlplane.plane import ControlPlane
@@ -32,16 +32,14 @@ PATIENCE = 150.0  # seconds until what the page shows has to be so
 PAUSE = 1.0
 
 
-@dataclass(frozen=True)
-class Command:
+class Command(NamedTuple):
     """A line that a reader types, and what the page shows below it."""
 
     line: str
     shown: str
 
 
-@dataclass(frozen=True)
-class File:
+class File(NamedTuple):
     """A file that a reader saves under the name in its first line."""
 
     name: str

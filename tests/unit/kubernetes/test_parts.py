@@ -7,6 +7,7 @@ import io
 import json
 import logging
 import os
+import queue
 import random
 import re
 import socket
@@ -31,8 +32,8 @@ from experiments.cli.commands.kubernetes.running import _show
 from oasis.kubernetes import names
 from oasis.kubernetes.acting import Delete
 from oasis.kubernetes.api.connection import ApiError, parsed_error
-from oasis.kubernetes.api.resources import NODES, OASIS_JOBS, PODS, Objects, ResourceKind
-from oasis.kubernetes.api.trimming import trimmed_node, trimmed_pod, without_fields
+from oasis.kubernetes.api.resources import PODS, Objects
+from oasis.kubernetes.api.trimming import trimmed_node, trimmed_pod
 from oasis.kubernetes.api.watching import ObjectStore
 from oasis.kubernetes.cluster import pods as p
 from oasis.kubernetes.cluster.nodes import (
@@ -46,7 +47,7 @@ from oasis.kubernetes.cluster.nodes import (
 from oasis.kubernetes.cluster.pods import Report, claimed, reported
 from oasis.kubernetes.control import controller as loop
 from oasis.kubernetes.control.checkpoint import PART, Checkpoint
-from oasis.kubernetes.control.controller import Controller
+from oasis.kubernetes.control.controller import SETTLE, Controller
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.settings import ControllerSettings, JsonFormatter
 from oasis.kubernetes.objects.existing import EXISTING
@@ -186,6 +187,20 @@ def test_a_write_that_cannot_be_made_is_the_error_of_its_job_alone() -> None:
     clerk.close()
     assert isinstance(failures["odd"], KeyError)
     assert failures.keys() == {"odd"}
+
+
+def test_the_wait_is_that_of_a_turn_or_ends_at_the_boundary(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr(time, "sleep", slept.append)
+    for busy, until in ((0.25, 160.0), (0.25, 100.125), (0.25, 99.0), (0.0, 160.0)):
+        news: queue.Queue[int] = queue.Queue()
+        news.put(1)
+        news.put(2)
+        one: Any = SimpleNamespace(_news=news, _now=lambda: 100.0, _busy=busy)
+        assert Controller._gather(one, until) == [1, 2]
+    assert slept == [0.25, 0.125, SETTLE, SETTLE]
 
 
 def test_a_line_of_json_has_what_was_given_an_error_and_nothing_else() -> None:
@@ -400,23 +415,6 @@ def test_of_a_node_everything_is_kept_that_is_read() -> None:
     ready = {**whole, "spec": {}}
     assert is_usable(trimmed_node(ready)) is is_usable(ready) is True
     assert "images" not in kept["status"]
-
-
-def test_each_kind_knows_what_is_kept_of_it_and_lists_it_so() -> None:
-    assert (PODS.kept, NODES.kept, OASIS_JOBS.kept) == (trimmed_pod, trimmed_node, without_fields)
-    assert ResourceKind("/api/v1", "others").kept is without_fields
-    found = without_fields(pod(gated=True))
-    managers = [{"manager": "kubelet"}, {"manager": names.FIELD_MANAGER}]
-    assert found["metadata"].pop("managedFields") == managers
-    whole = pod(gated=True)
-    del whole["metadata"]["managedFields"]
-    assert found == whole
-    connection = FakeConnection()
-    page = {"items": [pod(gated=True)], "metadata": {"resourceVersion": "9"}}
-    connection.objects["/api/v1/pods"] = page
-    objects = Objects(connection)  # type: ignore[arg-type]
-    assert objects.list_all(PODS) == ([pod(gated=True)], "9")
-    assert objects.list_all(PODS, kept=PODS.kept) == ([trimmed_pod(pod(gated=True))], "9")
 
 
 @pytest.fixture
