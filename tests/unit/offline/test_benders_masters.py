@@ -114,6 +114,17 @@ def test_the_last_master_gets_all_that_is_left_and_plans_only_while_there_is_tim
     assert searched == (["near"] if near and is_time else [])
 
 
+def test_beside_another_process_a_master_is_waited_for_until_that_process_fails():
+    run = decomposition(_finish=lambda master: master, _helper=SimpleNamespace(is_working=True))
+    master = SimpleNamespace(is_done=True, progress=SimpleNamespace(bound=17.0))
+    master.wait = lambda: setattr(run._helper, "is_working", False)
+    looked: list[float] = []
+    run._start, run.look_around = lambda *_: nullcontext(master), lambda: looked.append(0.0) or 0.0
+    assert run._master_and_meanwhile(0.0) is master
+    assert looked == [0.0]
+    assert run.state.proved == [(17.0, LEVELS[0].phase)] * 2, "beside it, and once it is alone"
+
+
 @pytest.mark.parametrize("is_repeatable", [True, False])
 def test_a_master_that_was_stopped_or_still_runs_counts_only_where_time_may(is_repeatable):
     stopped: list[bool] = []
