@@ -50,7 +50,7 @@ from oasis.kubernetes.control.checkpoint import PART, Checkpoint
 from oasis.kubernetes.control.controller import SETTLE, Controller
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.settings import ControllerSettings, JsonFormatter
-from oasis.kubernetes.objects.conditions import decision_message
+from oasis.kubernetes.objects.conditions import IN_STATE, decision_message
 from oasis.kubernetes.objects.existing import EXISTING
 from oasis.kubernetes.objects.manifests import own, shared
 from oasis.kubernetes.objects.node_affinity import NodeRules
@@ -154,6 +154,15 @@ def test_statuses_tell_news_once() -> None:
     told = job.body()["status"]
     assert (told["phase"], told["observedGeneration"]) == ("Rejected", 2)
     assert "no utility" in decision_message(Decision("j", False, reason="no room"), "no room", None)
+
+
+def test_the_word_of_a_policy_goes_when_the_job_ends() -> None:
+    for end, given in (("given_up", ["why"]), ("ended", []), ("put_aside", ["Invalid"] * 3)):
+        job = status_writer("j")
+        job.in_state("scaled in", 0.0)
+        assert [reason for _, reason, _, _ in job.news] == ["ScaledIn"]
+        getattr(job, end)(*given, 1.0)
+        assert IN_STATE not in {entry["type"] for entry in job.status.get("conditions") or ()}
 
 
 def test_requests_are_counted_by_method_and_status() -> None:
