@@ -18,6 +18,7 @@ from baselines import FIFO
 from oasis.kubernetes import names
 from oasis.kubernetes.api.resources import OASIS_JOBS, Objects
 from oasis.kubernetes.control.controller import AGAIN, Controller
+from oasis.kubernetes.control.machines import Machines
 from oasis.kubernetes.control.reconciler import Reconciler
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.control.statuses import StatusWriter
@@ -26,8 +27,10 @@ from oasis.kubernetes.objects.existing import JOB, controller_of, version_of
 from oasis.kubernetes.objects.oasis_job import SlotClock
 from tests.unit.kubernetes.fake_api import FakeConnection, controller, store, writer
 from tests.unit.kubernetes.played import (
+    CLOCK,
     EPOCH,
     Played,
+    foreign,
     job,
     merged,
     node,
@@ -128,6 +131,29 @@ def test_an_error_of_the_controller_is_logged_and_it_goes_on_from_the_checkpoint
     controller._errors = 5000  # a day and more of errors in a row
     controller.turn()
     assert pauses[-1] == max(pauses)
+
+
+def test_what_others_take_counts_where_it_was_missed_and_what_they_give_back_everywhere() -> None:
+    def cpus(machines: Machines) -> list[float]:
+        return [m.amounts[machines.site.resources.index("cpu")] for m in machines.site.machines]
+
+    def beside(**cpus_on: str) -> dict[str, list[Any]]:
+        pods = [foreign(f"on-{name}", name, cpu=cpu) for name, cpu in cpus_on.items()]
+        return {**cluster(BOTH), "pods": pods}
+
+    machines = Machines.of(beside(a="2"), ControllerSettings(slot_seconds=60.0), CLOCK)
+    assert cpus(machines) == [62.0, 64.0]
+    for there, short, left in (
+        (beside(a="2"), "ab", [62.0, 64.0]),
+        (beside(a="3", b="1"), "", [62.0, 64.0]),
+        (beside(a="3", b="1"), "a", [61.0, 64.0]),
+        (beside(a="1"), "", [63.0, 64.0]),
+        (beside(), "", [64.0, 64.0]),
+    ):
+        found = machines.resized(there, set(short))
+        assert cpus(found) == left
+        assert (found is machines) == (left == [62.0, 64.0])
+        assert cpus(found.resized(beside(), set())) == [64.0, 64.0]
 
 
 # -- two controllers -------------------------------------------------------------------------------

@@ -50,10 +50,12 @@ from oasis.kubernetes.control.checkpoint import PART, Checkpoint
 from oasis.kubernetes.control.controller import SETTLE, Controller
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.settings import ControllerSettings, JsonFormatter
+from oasis.kubernetes.objects.conditions import IN_STATE, decision_message
 from oasis.kubernetes.objects.existing import EXISTING
 from oasis.kubernetes.objects.manifests import own, shared
 from oasis.kubernetes.objects.node_affinity import NodeRules
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES, requests_of
+from oasis.model.decision import Decision
 from oasis.model.errors import InputError, InstanceError
 from tests.unit.kubernetes.fake_api import FakeConnection, controller, status_writer, store, writer
 from tests.unit.kubernetes.played import foreign, node
@@ -142,6 +144,33 @@ def test_the_list_of_one_namespace_says_nothing_of_another() -> None:
     assert [one["metadata"]["namespace"] for one in store.items()] == ["team-a"]
     store.replace([], 8)
     assert store.items() == []
+
+
+def test_statuses_tell_news_once() -> None:
+    job = status_writer("j", generation=2)
+    for now in (0.0, 9.0):
+        job.rejected("payoff not positive: too dear", None, None, now)
+    assert [(kind, reason) for kind, reason, _, _ in job.news] == [("Warning", "PayoffNonPositive")]
+    told = job.body()["status"]
+    assert (told["phase"], told["observedGeneration"]) == ("Rejected", 2)
+    assert "no utility" in decision_message(Decision("j", False, reason="no room"), "no room", None)
+
+
+def test_the_word_of_a_policy_goes_when_the_job_ends() -> None:
+    for end, given in (("given_up", ["why"]), ("ended", []), ("put_aside", ["Invalid"] * 3)):
+        job = status_writer("j")
+        job.in_state("scaled in", 0.0)
+        assert [reason for _, reason, _, _ in job.news] == ["ScaledIn"]
+        getattr(job, end)(*given, 1.0)
+        assert IN_STATE not in {entry["type"] for entry in job.status.get("conditions") or ()}
+
+
+def test_requests_are_counted_by_method_and_status() -> None:
+    metrics = Metrics()
+    metrics.attempt("GET", 200, 0.1)
+    value = metrics.registry.get_sample_value
+    assert value("oasis_requests_total", {"method": "GET", "status": "200"}) == 1.0
+    assert value("oasis_request_seconds_sum", {"method": "GET"}) == 0.1
 
 
 def test_nodes_become_machines_with_what_others_leave() -> None:
