@@ -235,13 +235,6 @@ def test_equals_the_recurrence_on_large_jobs(seed):
         check(large(np.random.default_rng([seed, i, 3]), (20, 80) if seed < 8 else (20, 200)))
 
 
-def test_free_slots_are_used_from_the_first_on():
-    split = best_split(*runs(np.zeros((6, 5))), np.full(6, 3.0), 9)
-    assert split is not None
-    assert (split.payoff, split.completion) == (3.0, 2)
-    assert split.counts.tolist() == [4, 4, 1, 0, 0, 0]
-
-
 def test_a_payoff_of_zero_is_not_above_zero():
     row, length = np.array([[0.0, 0.25]]), np.array([1])
     assert best_split(row, length, np.array([0.25]), 1, 0.0) is None
