@@ -273,7 +273,7 @@ class Driver(World, Generic[Spec]):
     def _attempt(
         self, facts: Facts[Spec], failed: Mapping[str, Exception], *, ask: bool = False
     ) -> SlotOutcome[Spec]:
-        """Ask the policy without the jobs that `failed`; an error is in the outcome, not raised."""
+        """Run an instant of the loop without jobs that `failed`; return an error in the outcome."""
         assert self.slot is not None
         outcome: SlotOutcome[Spec] = SlotOutcome(failed=dict(failed))
         # The policy lost its memory in an error and had no state to
@@ -438,7 +438,7 @@ class Driver(World, Generic[Spec]):
                 failed[entry.spec.uid] = error
 
     def _enter(self, entry: Entry[Spec], slot: int, view: View) -> None:
-        """Let a job arrive in `slot`, for the first time or with its remaining work."""
+        """Let a job arrive in `slot`, new or with the work left: make what the policy sees."""
         spec = entry.spec
         source = replace(spec.job, arrival=entry.arrived)
         if entry.has_form or entry.done:
