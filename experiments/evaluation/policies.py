@@ -42,7 +42,7 @@ from oasis.online.search import Granularity, check_granularity
 from oasis.scheduling.policy import BasePolicy, Policy
 from oasis.scheduling.policy_check import (
     TOOLKIT,
-    check_policy,
+    check_interface,
     in_words,
     is_installed,
     line_of,
@@ -131,7 +131,7 @@ def maker_of(policy: type[Policy], options: Mapping[str, Any]) -> Callable[..., 
             if own is None:
                 raise
             raise own from error
-        check_policy(scheduler)
+        check_interface(scheduler)
         return scheduler
 
     return make

@@ -146,7 +146,7 @@ class Driver(World, Generic[Spec]):
             if error is not None:
                 raise error
         for entry in self.jobs.values():
-            entry.settle()
+            entry.put_in_force()
         return outcome
 
     def boundary(self, slot: int, facts: Facts[Spec]) -> SlotOutcome[Spec]:
@@ -182,7 +182,7 @@ class Driver(World, Generic[Spec]):
         # One boundary without an error: the waits begin at one slot again.
         self.again_at, self._error, self._errors = None, None, 0
         for entry in self.jobs.values():
-            entry.settle()
+            entry.put_in_force()
         self._keep_policy()
         return outcome
 
@@ -234,7 +234,7 @@ class Driver(World, Generic[Spec]):
         for entry in self.jobs.values():
             is_new = entry.arrived > self.slot and not entry.begun
             if is_new and entry.allocation.workers and room.hold(entry.job, entry.allocation):
-                entry.settle()
+                entry.put_in_force()
         self._keep_policy()
         return outcome
 
@@ -598,7 +598,7 @@ class Driver(World, Generic[Spec]):
             if entry.allocation.machines & lost:
                 entry.allocation, entry.waiting_since = NOTHING, slot
                 self._untold |= {index}
-            entry.settle()  # the last plan stays, which may be one for this slot
+            entry.put_in_force()  # the last plan stays, which may be one for this slot
 
     def _check_closed(self) -> None:
         """Raise `PolicyError` if a plan uses a closed machine."""

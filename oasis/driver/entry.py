@@ -85,7 +85,7 @@ class Entry(Tracked, Generic[Spec]):
         elif self.waiting_since is None:
             self.waiting_since = slot
 
-    def settle(self) -> None:
+    def put_in_force(self) -> None:
         """Put the planned allocation into effect; count resizes and restarts, no first start."""
         if self.allocation != self.settled and self.allocation.workers:
             if self.begun:
@@ -179,9 +179,9 @@ def submission_of(state: Mapping[str, Any]) -> Submission:
 
 @dataclass(frozen=True, slots=True)
 class Facts(Generic[Spec]):
-    """What a driver is told at a boundary: all unfinished jobs, and events since the last one."""
+    """What a driver is told: all unfinished jobs, and events since it was told the last time."""
 
-    specs: Mapping[str, Spec]  # every unfinished job there is; those that are new by arrival
+    specs: Mapping[str, Spec]  # by arrival; within a slot, the new ones alone
     done: Mapping[str, float] = field(default_factory=dict)  # worker-slots in all
     losses: Mapping[str, float] = field(default_factory=dict)  # that their training last reported
     ended: frozenset[str] = frozenset()  # jobs that say themselves that they are done

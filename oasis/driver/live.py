@@ -40,7 +40,7 @@ from oasis.online.recourse.rules import RuleName
 from oasis.online.rolling import restricted
 from oasis.online.rolling_oasis import RollingOASiS
 from oasis.scheduling.policy import Policy
-from oasis.scheduling.policy_check import check_policy, parameters_of
+from oasis.scheduling.policy_check import check_interface, parameters_of
 from oasis.scheduling.site import site_of
 
 SNAPSHOT = "oasis-live-scheduler 3"
@@ -442,7 +442,7 @@ class LiveScheduler(Service):
             If the file is no saved live scheduler, or was saved with another policy.
         """
         if policy is not None:
-            check_policy(policy)
+            check_interface(policy)
         state = saved_state(path, SNAPSHOT)
         with located_at(source=path), in_one_line("", "expected what was saved"):
             name, making = state["policy"], state["making"]

@@ -48,7 +48,7 @@ class World:
         """Carry out a checked plan; return whether anything changed."""
         raise NotImplementedError
 
-    def settle(self, changed: bool) -> None:
+    def end_instant(self, changed: bool) -> None:
         """Finish the instant; `changed`: an allocation or a job changed."""
 
 
@@ -102,7 +102,7 @@ class Loop:
                 in_forms = self.chooses and any(job.forms for job in self._books.jobs.values())
                 changed |= self._ask_in_forms(view) if in_forms else self._ask(view)
         finally:
-            world.settle(changed)
+            world.end_instant(changed)
 
     def _ask_in_forms(self, view: View) -> bool:
         """Ask a policy without forms, again while jobs fit in later forms; return as `_ask`."""

@@ -29,7 +29,7 @@ from oasis.online.answers import (
     change_between,
 )
 from oasis.scheduling.policy import Planner, Policy
-from oasis.scheduling.policy_check import check_policy, naming_own_line
+from oasis.scheduling.policy_check import check_interface, naming_own_line
 from oasis.scheduling.site import schedule_of, site_of
 
 RUNS = "runs from this slot on"
@@ -44,7 +44,7 @@ class Service:
 
     def __init__(self, policy: Policy, cluster: Cluster) -> None:
         expect_cluster(cluster)
-        check_policy(policy)
+        check_interface(policy)
         self.policy, self.cluster = policy, cluster
         with naming_own_line(policy, "reset"):
             self._driver: Driver[Submission] = Driver(policy, site_of(cluster))

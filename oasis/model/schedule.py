@@ -132,7 +132,7 @@ class Schedule(Summarised, Unchanging):
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Schedule:
         """Rebuild a schedule from `to_dict`; `InstanceError` with the path of what is wrong."""
-        form = {"form": document.count} if "form" in data else {}
+        form = {"form": document.count} if "form" in document.mapping(data) else {}
         return document.record(cls, job_id=document.text, workers=_rows, ps=_rows, **form)(data)
 
 

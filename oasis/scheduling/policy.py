@@ -154,7 +154,7 @@ class BasePolicy:
     def __repr__(self) -> str:
         """Return a call that makes such a policy, with the options that are not the defaults."""
         own = self.parameters
-        if not isinstance(own, Mapping):  # a mistake of a subclass, which `check_policy` names
+        if not isinstance(own, Mapping):  # a mistake of a subclass, which `check_interface` names
             own = {}
         chosen = {
             name: own[name]

@@ -36,7 +36,7 @@ LATER: Mapping[str, Callable[[Any], bool]] = {
 METHODS = {"reset": "reset(site), which begins a run", "decide": "decide(view), which gives a Plan"}
 
 
-def check_policy(policy: Any) -> None:
+def check_interface(policy: Any) -> None:
     """Raise an error for an object that is no `Policy` or has a wrong attribute."""
     # The class instead of an object is the usual slip: it has all the methods, too.
     if isinstance(policy, type) or _attribute(policy, "decide") is MISSING:

@@ -17,7 +17,7 @@ from oasis.model.errors import InputError, describe
 from oasis.model.rounding import TOLERANCE
 from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
 from oasis.scheduling.policy import Plan, Policy
-from oasis.scheduling.policy_check import check_policy, naming_own_line
+from oasis.scheduling.policy_check import check_interface, naming_own_line
 from oasis.scheduling.view import View
 from oasis.simulator.costs import ChangeCosts, GangChange
 from oasis.simulator.observation import Observation, Samples
@@ -88,7 +88,7 @@ class Engine(World):
         on_settled: Settled | None = None,
         observation: Observation | None = None,
     ) -> None:
-        check_policy(policy)
+        check_interface(policy)
         _expect_models(speed, costs)
         self.workload, self.policy = workload, policy
         self.speed, self.costs = speed or workload.speed, costs or workload.costs
@@ -245,7 +245,7 @@ class Engine(World):
             self._schedule(progress, rate)
         return bool(changed or plan.rejected)
 
-    def settle(self, changed: bool) -> None:
+    def end_instant(self, changed: bool) -> None:
         """Record the use of resources and recompute coupled speeds, if anything `changed`."""
         if changed:
             self.timeline.append((self.state.now, tuple(self.state.used)))

@@ -13,7 +13,7 @@ from oasis.model.errors import describe
 from oasis.model.instance import Instance, expect_instance
 from oasis.online.oasis import OASiS
 from oasis.scheduling.policy import Planner, Policy
-from oasis.scheduling.policy_check import check_policy, parameters_of, report_of
+from oasis.scheduling.policy_check import check_interface, parameters_of, report_of
 from oasis.scheduling.site import schedule_of
 from oasis.simulator.costs import ChangeCosts
 from oasis.simulator.engine import Engine, Outage, Settled
@@ -113,7 +113,7 @@ def simulate(
     ['j0', 'j2']
     """
     expect_instance(instance)
-    check_policy(policy)
+    check_interface(policy)
     workload = Workload.from_instance(instance)
     jobs, machines = len(instance.jobs), len(workload.site.machines)
     LOGGER.info("%s decides on %d jobs on %d machines", policy.name, jobs, machines)

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from oasis.driver.live import LiveScheduler
 from oasis.model.instance import Instance
 from oasis.model.job import Job
+from oasis.scheduling.book import EmptyCluster
 from oasis.scheduling.policy import Policy, wants
 from oasis.simulator import Engine, Workload
 from oasis.testing.strategies import TIMES, instances, instances_of_kinds, of, with_work, worlds
@@ -28,28 +29,30 @@ MOST_STEPS = 5_000
 def check_policy(
     make: Make, *, checks: Iterable[str] | None = None, max_examples: int | None = None
 ) -> None:
-    """Search for a case in which a policy breaks the contract of all policies.
+    """Search for a case in which a policy breaks the contract that all policies keep.
 
     Each check runs the policy on random workloads: elastic jobs with and without parameter servers,
     in slots and in continuous time, on machines of several kinds that are lost and come back. It
     ends at the first case that breaks the contract. Hypothesis makes that case small, and adds it
     to the exception.
 
-    - ``legal``: each plan can be carried out, no job is half placed, and every run ends.
+    - ``legal``: each plan can be carried out; a job has all tasks that it needs or none; a run ends
+      after finitely many steps, and in continuous time no job then waits that fits the machines. A
+      policy whose attribute `may_deadlock` is true may leave jobs waiting, or with some tasks.
     - ``past``: jobs that arrive later change nothing before.
     - ``untold``: without `told_remaining`, the work that is left changes nothing.
     - ``repeats``: it decides the same again, also after another run.
-    - ``restored``: a service that is saved and loaded half way goes on as the other.
-    - ``windows``: a service uses no machine in its windows, none that is lost, and none too much.
+    - ``restored``: a service that is saved and loaded half way goes on like one that never was.
+    - ``windows``: a service puts no task on a server in its window, a lost one, or a full one.
 
     Parameters
     ----------
     make : callable
-        Makes a fresh policy, for example its class. Each policy that it makes has the same options.
+        Makes a fresh policy: its class, or ``lambda: Mine(most=2)``. Each one has the same options.
     checks : iterable of str, optional
         Names of the checks to run. Default: all.
     max_examples : int, optional
-        Random cases for each check. Default: as the profile of Hypothesis says, 100.
+        Random cases for each check. Default: as many as Hypothesis is set to, at first 100.
 
     Raises
     ------
@@ -120,7 +123,15 @@ def _check_legal(make: Make, max_examples: int | None) -> None:
         if wants(policy, "may_deadlock"):
             return
         # All machines come back: nobody waits for ever.
-        waiting = [progress.job.id for progress in engine.state.jobs.values()]
+        empty = EmptyCluster(work.site)
+        waiting = [
+            progress.job.id
+            for progress in engine.state.jobs.values()
+            if any(
+                empty.holds(form, form.min_workers, form.ps_needed(form.min_workers))
+                for form in progress.job.forms or (progress.job,)
+            )
+        ]
         assert work.site.slotted or not waiting, f"jobs wait for ever: {', '.join(waiting)}"
         for progress in (engine.settled | engine.state.jobs).values():
             job = progress.job

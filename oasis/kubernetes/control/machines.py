@@ -121,7 +121,7 @@ def by_name(seen: Seen) -> dict[str, Mapping[str, Any]]:
     return {node["metadata"]["name"]: node for node in seen["nodes"]}
 
 
-def check_policy(policy: Policy, site: Site, minimum_run: int = 0) -> None:
+def check_fits_nodes(policy: Policy, site: Site, minimum_run: int = 0) -> None:
     """Raise if a policy cannot plan on the nodes of `site`, or keep a minimum run time."""
     # With a minimum run time, refuse a policy that does not keep it.
     if minimum_run and not wants(policy, "keeps_run_times"):

@@ -82,7 +82,7 @@ def _restore(
     driver = reconciler.driver
     reasons = _differences(saved, reconciler)
     driver.restore(saved["driver"], specs, as_it_was, remake=bool(reasons))
-    reconciler.act_on_books()
+    reconciler.adopt_plan()
     # The clock of this machine is behind that of the last controller, or was set back: the
     # slots go on where they were, for nothing is planned for one that was.
     clock = reconciler.clock

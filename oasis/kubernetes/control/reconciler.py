@@ -32,7 +32,7 @@ from oasis.kubernetes.cluster.nodes import NodesError, phase_of
 from oasis.kubernetes.control.admission import Admission, Learning, too_long
 from oasis.kubernetes.control.checkpoint import Checkpoint
 from oasis.kubernetes.control.job_reader import JobReader, begun_in
-from oasis.kubernetes.control.machines import Machines, by_name, check_policy
+from oasis.kubernetes.control.machines import Machines, by_name, check_fits_nodes
 from oasis.kubernetes.control.meter import WorkMeter
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.patience import LONGEST_WAIT, STUCK, Failure, Patience
@@ -103,7 +103,7 @@ class Reconciler:
         self.machines = Machines.of(seen, settings, clock)
         self.admission = Admission(self.machines.places, seen["nodes"])
         self.learning = Learning(clock, self.reader, self.patience, self.admission)
-        check_policy(policy, self.machines.site, settings.minimum_run)
+        check_fits_nodes(policy, self.machines.site, settings.minimum_run)
         self.quota = Quota(settings.resources)
         self.quota.look(seen)
         site = self.quota.limited(self.machines.site, ())
@@ -121,7 +121,7 @@ class Reconciler:
             self.quota.look(seen)
             if self.machines.have_grown(seen):
                 machines = Machines.of(seen, self.settings, self.clock)
-                check_policy(self.driver.policy, machines.site)
+                check_fits_nodes(self.driver.policy, machines.site)
                 self.driver.rebuild(self.quota.limited(machines.site, ()))
                 self.machines, self.live = machines, {}
                 return
@@ -157,7 +157,7 @@ class Reconciler:
 
     # -- slots -------------------------------------------------------------------------------------
 
-    def act_on_books(self) -> None:
+    def adopt_plan(self) -> None:
         """Set `slot` and `live` to those of the driver, as its last plan is in force now."""
         self.slot, self.live = self.driver.slot, self.driver.running()
 
@@ -189,7 +189,7 @@ class Reconciler:
             else:
                 planning.start(on_end, patience)
         if planning.answered.done():
-            self._follow(planning, look())
+            self._put_in_force(planning, look())
         return self.planning is None
 
     def _prepare(self, now: float, seen: Seen) -> Planning | None:
@@ -233,12 +233,12 @@ class Reconciler:
             self.planning = Planning(self.slot, specs, now, partial(driver.arrive, specs))
         return self.planning
 
-    def _follow(self, planning: Planning, seen: Seen) -> None:
+    def _put_in_force(self, planning: Planning, seen: Seen) -> None:
         """Put a plan that is made into force: report its decisions, and save it."""
         self.planning = None
         slot, now, outcome = planning.slot, planning.now, planning.answered.result()
         before, is_between = self.live, slot == self.slot
-        self.act_on_books()
+        self.adopt_plan()
         self.metrics.policy_seconds.observe(planning.seconds)
         # What failed while the plan was made leaves at the next boundary, and was told why.
         outcome.forget(planning.specs.keys() - self.reader.specs.keys())
@@ -249,16 +249,16 @@ class Reconciler:
         self._tell(slot, outcome, now)
         if is_between:
             self._unsaved = "starts"
-            self._begin_between(slot, outcome, now, before)
+            self._report_starts(slot, outcome, now, before)
         else:
             self._unsaved = "plan"
             count, jobs = len(outcome.changed), len(self.driver.jobs)
             figures = {"slot": slot, "count": count, "seconds": round(planning.seconds, 6)}
             log.info("slot %d: %d jobs, %d changed", slot, jobs, count, extra=figures)
-            self._begin_slot(slot, outcome, now, before, seen)
+            self._report_slot(slot, outcome, now, before, seen)
         self._save()
 
-    def _begin_between(
+    def _report_starts(
         self, slot: int, outcome: SlotOutcome[JobSpec], now: float, before: Live
     ) -> None:
         """Report the jobs that start within `slot`, planned from the next slot on."""
@@ -271,7 +271,7 @@ class Reconciler:
             if entry.allocation.workers and not ran and uid in self.statuses:
                 self.statuses[uid].begins_early(entry, slot, self.machines.places, now)
 
-    def _begin_slot(
+    def _report_slot(
         self, slot: int, outcome: SlotOutcome[JobSpec], now: float, before: Live, seen: Seen
     ) -> None:
         """Report the plan of a slot that begins, and drop records of the slots before it."""

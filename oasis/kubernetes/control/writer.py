@@ -54,7 +54,7 @@ class ClusterWriter:
 
     def do(self, actions: Iterable[Action]) -> list[Failure]:
         """Carry out `actions` in parallel; return each failure as job, action and error."""
-        return [failure for failure in self._each(self._try, actions) if failure is not None]
+        return [failure for failure in self._each(self._do_one, actions) if failure is not None]
 
     def try_out(self, tries: Iterable[Create]) -> list[Failure]:
         """Create pods in a dry run, in parallel; return the refusals of the API server."""
@@ -114,7 +114,7 @@ class ClusterWriter:
             if not (is_changed or self._is_told(error)):
                 log.warning("%s; what becomes of the window is only in this log", error)
 
-    def _try(self, action: Action) -> Failure | None:
+    def _do_one(self, action: Action) -> Failure | None:
         """Carry out one action; return why it failed, or None if it was done."""
         kind = action_word(action)
         try:

@@ -518,10 +518,10 @@ def test_a_change_is_a_resize_and_a_restart_where_no_task_is_kept():
         (((1, 1),), 3, 2),  # it goes on after a pause
     ):
         made.allocation = Allocation(workers) if workers else NOTHING
-        made.settle()
+        made.put_in_force()
         assert (made.resizes, made.restarts) == (resizes, restarts)
     made = entry("restart")  # a job that restarts when it is resized counts each resize
     for count in (2, 3):
         made.allocation = Allocation(((0, count),))
-        made.settle()
+        made.put_in_force()
     assert (made.resizes, made.restarts) == (1, 1)

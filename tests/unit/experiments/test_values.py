@@ -189,8 +189,9 @@ REFUSED = tomllib.loads(Path(__file__).with_name("refused.toml").read_text(encod
 
 
 def contents() -> dict[Path, bytes]:
-    """All files of the working directory."""
-    return {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
+    """All files of the working directory, but what Python itself keeps of modules."""
+    files = (path for path in Path().rglob("*") if path.is_file() and path.suffix != ".pyc")
+    return {path: path.read_bytes() for path in files}
 
 
 @pytest.fixture

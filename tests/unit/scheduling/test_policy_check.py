@@ -14,7 +14,7 @@ import oasis
 from baselines import FIFO
 from oasis.model.errors import PolicyError
 from oasis.scheduling import BasePolicy, Plan
-from oasis.scheduling.policy_check import check_policy, in_words, parameters_of, report_of
+from oasis.scheduling.policy_check import check_interface, in_words, parameters_of, report_of
 from oasis.simulator import PlainJob, replay, rigid_workload
 
 HERE = "test_policy_check.py:"
@@ -110,7 +110,7 @@ class Small(BasePolicy):
 
 def test_defaults_of_the_base_class():
     made = Small()
-    check_policy(made)
+    check_interface(made)
     assert (made.name, made.slotted, made.told_remaining) == ("Small", False, False)
     site = workload().site
     made.reset(site)
@@ -166,11 +166,11 @@ def test_a_method_that_answers_later_is_refused_before_the_run(decide, got):
     policy: Any = type("Late", (Duck,), {"decide": decide})()
     expected = rf"{HERE}\d+: decide: expected decide\(view\), which gives a Plan, got {got}$"
     with pytest.raises(PolicyError, match=expected):
-        check_policy(policy)
+        check_interface(policy)
 
 
 @pytest.mark.parametrize("name", ["", "a\nb", "\x1b[31mred"])
 def test_a_name_stands_on_one_line_of_a_table(name):
     policy: Any = type("Named", (Duck,), {"name": name})()
     with pytest.raises(PolicyError, match="name: expected text, what results call it, got "):
-        check_policy(policy)
+        check_interface(policy)
