@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,7 @@ from oasis.model.files import frame
 from oasis.model.instance import Instance, expect_instance
 from oasis.model.summary import Facts, Summarised
 from oasis.scheduling.policy import left_out
-from oasis.scheduling.policy_check import report_of
+from oasis.scheduling.policy_check import parameters_of, report_of
 from oasis.simulator import Outcome, Policy, Workload, replay
 from oasis.simulator.outcome import figure_reader
 from oasis.simulator.result import Run, read_latency
@@ -312,7 +311,8 @@ ON_TRACES = (
 )
 
 
-Prepared = tuple[Policy, Callable[..., Outcome]]  # a policy, and what runs it
+def _plain_policy(name: str, options: Mapping[str, Any]) -> Policy:
+    return entry_of(name, PLAIN).make(None, options)
 
 
 def replay_each(
@@ -321,35 +321,30 @@ def replay_each(
     about: Mapping[str, Any] | None = None,
     *,
     kind: str = "replay",
-    make: Callable[[str, Mapping[str, Any]], Prepared] | None = None,
+    make: Callable[[str, Mapping[str, Any]], Policy] = _plain_policy,
     more: Callable[[Outcome], dict[str, Any]] = lambda _: {},
     on_settled: Callable[[], None] | None = None,
 ) -> Comparison:
     """Run each policy on `workload`; rows have figures in seconds, and those of `more(outcome)`."""
-
-    def prepared(name: str, options: Mapping[str, Any]) -> Prepared:
-        policy = entry_of(name, PLAIN).make(None, options)
-        return policy, partial(replay, workload, policy)
-
-    runs = {name: (make or prepared)(name, options) for name, options in policies.items()}
+    schedulers = {name: make(name, options) for name, options in policies.items()}
     listener = None if on_settled is None else lambda _: on_settled()
     # Jobs of a trace are rigid: nothing is said of their changes.
     names = ON_TRACES if workload.recorded else (*ON_TRACES, *CHANGES)
 
     def run(name: str) -> dict[str, Any]:
-        policy, start = runs[name]
-        outcome = start(on_settled=listener)
+        policy = schedulers[name]
+        outcome = replay(workload, policy, on_settled=listener)
         seconds = outcome.policy_seconds + outcome.simulator_seconds
         row = {
             **measured(outcome, *names),
             "jobs_per_second": len(outcome.jobs) / seconds if seconds else None,
-            "parameters": outcome.parameters,
+            "parameters": parameters_of(policy),
             "report": report_of(policy),
         }
         return row | more(outcome) | entry_of(name).recorded(policies[name], row["parameters"])
 
     about = {"jobs": len(workload.jobs), **(about or {})}
-    return until_interrupted(kind, runs, run, about)
+    return until_interrupted(kind, schedulers, run, about)
 
 
 OVER_SEEDS = "over_seeds"

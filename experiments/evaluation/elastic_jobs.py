@@ -1,12 +1,11 @@
-"""All policies on elastic jobs: OASiS and recourse in slots of the model; and the comparison."""
+"""Policies on elastic jobs: OASiS and recourse, which know only the model, and the comparison."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import astuple, dataclass, replace
-from functools import partial
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +15,7 @@ from experiments.evaluation.comparison import SLOT_SECONDS, Comparison, measured
 from experiments.evaluation.live import planning_policy
 from experiments.evaluation.policies import OASIS, POLICIES, RECOURSE, entry_of
 from oasis.model.errors import InputError, InstanceError
-from oasis.model.forms import Form
+from oasis.model.forms import ANY_MACHINE, Form
 from oasis.model.groups import TaskGroup
 from oasis.model.job import Job
 from oasis.model.rounding import FloatArray, ceil_number
@@ -24,16 +23,26 @@ from oasis.model.utility import Utility
 from oasis.online.prices import PriceBounds
 from oasis.online.rolling import source_of
 from oasis.scheduling.book import NEVER_FITS, EmptyCluster
-from oasis.scheduling.job import Allocation, LimitedDemand, PolicyJob, admits
-from oasis.scheduling.placement import BestFit
-from oasis.scheduling.policy import Policy
+from oasis.scheduling.job import (
+    NOTHING,
+    Allocation,
+    LimitedDemand,
+    PolicyJob,
+    Tasks,
+    admits,
+)
+from oasis.scheduling.placement import BestFit, Room, fill
+from oasis.scheduling.policy import Plan, Policy, View
 from oasis.scheduling.site import FINE, Site, cluster_of, policy_job
-from oasis.simulator import ChangeCosts, JobTimes, Load, Outcome, Speed, Workload, replay
+from oasis.simulator import Outcome, Workload
 from oasis.simulator.elastic import FORMAT
-from oasis.simulator.engine import Settled
+from oasis.simulator.state import JobProgress, State
 from offline.elastic_bound import ElasticBound, best_rates, elastic_bound, slots_needed
 
 NOT_HERE = ("granularity", "bounds", "prices", "trust")  # options of OASiS
+# How many times as far as a plan reaches nothing may run before no more is expected: by then every
+# job that waits has been given up, or was tried once more with what it is still worth.
+WAITED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,62 +61,87 @@ class BySlots:
         return self.seconds.log_value(np.asarray(delay, dtype=float) * self.length + self.first)
 
 
-@dataclass(frozen=True, slots=True)
-class ModelSpeed:
-    """The true speed of elastic jobs, in worker-slots of the model per slot."""
+class Translated(JobProgress):
+    """Progress of an elastic job as a job of the slotted model; `source` is the model's job."""
 
-    speed: Speed
-    # By form of a job in slots: the form of the elastic job, and the speed of a worker that counts
-    # as one.
-    forms: Mapping[PolicyJob, tuple[PolicyJob, float]]
+    def __init__(
+        self, real: PolicyJob, seen: PolicyJob, ways: tuple[int, ...], speeds: tuple[float, ...]
+    ) -> None:
+        super().__init__(seen)
+        self.real = real
+        self.ways = ways  # forms of the elastic job that those of the model's stand for, in order
+        self.speeds = speeds  # worker-seconds that count as one of its worker-slots, by form
 
     @property
-    def coupled(self) -> bool:
-        return self.speed.coupled
+    def shown(self) -> PolicyJob:
+        """The elastic job in the form in which it runs, or is to run."""
+        return self.real.in_form(self.ways[self.form])
 
-    def rate(self, job: PolicyJob, allocation: Allocation, load: Load) -> float:
-        form, pace = self.forms[job]
-        # Of machines with equally many workers the first one is taken, so that runs repeat.
-        machine, _ = max(allocation.workers, key=lambda one: one[1])
-        needed = form.ps_needed(allocation.worker_count)
-        placed = allocation._replace(ps=((machine, needed),) if needed else ())
-        return self.speed.rate(form, placed, load) / pace
+    def look(self, view: View) -> None:
+        """Update remaining work, in worker-slots, and running time from the elastic job."""
+        self.remaining = view.remaining(self.shown) / self.speeds[self.form]
+        self.running = view.attained(self.real)
 
 
-class InSlots:
-    """Elastic jobs and their machines in the slotted model, in which OASiS and recourse plan.
+class Slotted:
+    """OASiS or recourse, which plan by the slotted model, as a policy for elastic jobs."""
 
-    A worker-slot is what one of the workers that a job asks for does in a slot, at the best speed.
-    Workers reserve their part of the parameter servers too, which run beside them.
-    """
+    # A worker-slot is what one of the workers that a job asks for does in a slot, at the best
+    # speed. Workers reserve their part of the parameter servers too, so that what the model plans
+    # finds room in whole machines; where it does not, the job takes what the others leave.
 
-    def __init__(self, elastic: Workload, slot_seconds: float) -> None:
+    slotted = False
+    told_remaining = True
+    knows_forms = True
+
+    def __init__(
+        self, name: str, options: Mapping[str, Any], workload: Workload, slot_seconds: float
+    ) -> None:
         if not slot_seconds > 0:
             raise InputError("slot_seconds", "expected a time > 0", slot_seconds)
         expected = "expected a utility: oasis and recourse weigh jobs by what they are worth"
-        for k in (k for k, job in enumerate(elastic.jobs) if not job.has_utility):
+        for k in (k for k, job in enumerate(workload.jobs) if not job.has_utility):
             raise InstanceError(f"jobs[{k}].utility", expected)
-        self.elastic, self.length = elastic, float(slot_seconds)
+        self.name, self.workload, self.length = name, workload, float(slot_seconds)
+        self._options = options
+        # On the real machines: the model splits parameter servers, which machines cannot.
+        self._empty = EmptyCluster(workload.site, BestFit)
         workers = frozenset({TaskGroup.WORKER})
         # On a fine grid: a worker reserves a part of a parameter server.
-        machines = tuple(replace(one, hosts=workers, grid=FINE) for one in elastic.site.machines)
-        self.site = Site(elastic.site.resources, machines, self.length, slotted=True)
-        # On the real machines: the model splits parameter servers, which machines cannot.
-        self._empty = EmptyCluster(elastic.site, BestFit)
-        self._true: dict[PolicyJob, tuple[PolicyJob, float]] = {}
-        jobs = tuple(filter(None, map(self._translated, elastic.jobs)))
-        costs: Iterable[Any] = (cost and cost / self.length for cost in astuple(elastic.costs))
-        speed = ModelSpeed(elastic.speed, self._true)
-        self.workload = Workload(self.site, jobs, speed=speed, costs=ChangeCosts(*costs))
+        machines = tuple(replace(one, hosts=workers, grid=FINE) for one in workload.site.machines)
+        self.site = Site(workload.site.resources, machines, self.length, slotted=True)
+        jobs = [self.translate(job, math.ceil(job.arrival / self.length)) for job in workload.jobs]
+        # Enough for all the work, and for each job alone, which would else be never planned.
+        self.lookahead = slots_needed(workload, self.length)
+        empty = EmptyCluster(self.site)
+        for forms in (known.seen.in_forms for known in jobs if known.ways):
+            slots = (math.ceil(ceil_number(one.work) / empty.most_workers(one)) for one in forms)
+            self.lookahead = max(self.lookahead, min(slots))
+        bounds = None
+        if name == OASIS:
+            whole = POLICIES[OASIS].resolve(options)
+            for option in filter(options.__contains__, NOT_HERE):
+                raise InputError(f"oasis.{option}", "expected none on elastic jobs")
+            steering = {key: whole[key] for key in ("min_utility_fraction", "normalize")}
+            sources = [source_of(job.seen, name) for job in jobs]
+            cluster = cluster_of(self.site)
+            # Of all jobs, as the paper assumes U and L known.
+            bounds = PriceBounds.from_jobs(sources, cluster, self.lookahead, **steering)
+        self._policy = planning_policy(name, options, self.lookahead, bounds=bounds)
 
-    def _translated(self, job: PolicyJob) -> PolicyJob | None:
-        """Return `job` in the model, in those of its forms that fit; None if none does."""
-        shown = list(filter(self._fits, job.in_forms))
-        paces = list(map(self._pace, shown))
-        forms = [self._form(form, pace) for form, pace in zip(shown, paces, strict=True)]
-        if not forms:
-            return None
-        slot = math.ceil(job.arrival / self.length)
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        return {**self._options, **self._policy.parameters, "slot_seconds": self.length}
+
+    # -- the jobs in the model's terms -------------------------------------------------------------
+
+    def translate(self, job: PolicyJob, slot: int) -> Translated:
+        """Translate `job`, arriving in `slot`; `ways` is empty if the job can never fit."""
+        each = enumerate(job.in_forms)
+        ways = tuple(k for k, form in each if self._empty.fewest(form) is not None)
+        shown = [job.in_forms[k] for k in ways or (0,)]
+        speeds = tuple(map(self._speed, shown))
+        forms = [self._form(form, speed) for form, speed in zip(shown, speeds, strict=True)]
         source = Job(
             id=job.id,
             arrival=slot,
@@ -119,117 +153,151 @@ class InSlots:
             forms=tuple(Form(**form) for form in forms) if len(forms) > 1 else (),
             **forms[0],
         )
-        seen = []
-        for form, real, pace in zip(source.in_forms, shown, paces, strict=True):
-            cores = real.worker_cpu + _servers_each(real) * real.ps_cpu
-            seen.append(replace(policy_job(form, self.site, job.index), worker_cpu=cores))
-            timed = replace(real, step_time=real.step_time / self.length)
-            self._true[seen[-1]] = timed, pace
-        if len(seen) == 1:
-            return seen[0]
-        return replace(seen[0], source=source, forms=tuple(seen))
+        return Translated(job, policy_job(source, self.site, job.index), ways, speeds)
 
-    def _fits(self, job: PolicyJob) -> bool:
-        """Return whether a job of one form can run, with its parameter servers beside workers."""
-        needs = job.ps_needed(job.max_workers) > 0
-        return self._empty.fewest(job) is not None and any(
-            admits(job.worker, k) and (not needs or admits(job.ps, k))
-            for k in range(len(self.site.machines))
-        )
-
-    def _pace(self, job: PolicyJob) -> float:
-        """Speed of a worker when the job has its requested workers."""
+    def _speed(self, job: PolicyJob) -> float:
+        """Worker-seconds that a worker does in a slot when the job has its requested workers."""
         requested = job.max_workers if job.initial_workers is None else job.initial_workers
-        return best_rates(self.elastic, job)[requested] / requested
+        return best_rates(self.workload, job)[requested] / requested * self.length
 
-    def _form(self, job: PolicyJob, pace: float) -> dict[str, Any]:
+    def _form(self, job: PolicyJob, speed: float) -> dict[str, Any]:
         """Return the arguments of a `Form` of the model for a job of one form."""
-        worker, servers = np.zeros(len(self.site.resources)), _servers_each(job)
-        requires: dict[str, tuple[str, ...]] = {}
-        for demand, count in ((job.worker, 1.0), (job.ps, servers)):
-            for resource, amount in demand if count else ():
-                worker[resource] += count * amount / self.elastic.site.grid
-            if count and isinstance(demand, LimitedDemand):
-                for label, values in demand.requires.items():
-                    known = requires.get(label, values)
-                    requires[label] = tuple(value for value in values if value in known)
+        # The largest number per worker: then parameter servers fit beside any number of workers.
+        servers = max(job.ps_needed(workers) / workers for workers in job.worker_counts)
+        alone, both = np.zeros((2, len(self.site.resources)))
+        for resource, amount in job.worker:
+            alone[resource] = both[resource] = amount / self.workload.site.grid
+        for resource, amount in job.ps:
+            both[resource] += servers * amount / self.workload.site.grid
+        fit_together = any(
+            admits(job.worker, k) and admits(job.ps, k) and (both * FINE <= one.capacity).all()
+            for k, one in enumerate(self.site.machines)
+        )
+        amounts = both if fit_together else alone
+        required = job.worker.requires if isinstance(job.worker, LimitedDemand) else ANY_MACHINE
         return {
             "chunks": job.max_workers,
-            "min_workers": job.min_workers,
-            "minibatch_time": job.work / (pace * self.length) / job.max_workers,
-            "worker": {n: float(a) for n, a in zip(self.site.resources, worker, strict=True) if a},
-            "requires": requires,
+            "minibatch_time": job.work / speed / job.max_workers,
+            "worker": {n: float(a) for n, a in zip(self.site.resources, amounts, strict=True) if a},
+            "requires": required,
         }
 
-    @property
-    def lookahead(self) -> int:
-        """Slots that are enough for all the work, and for each job alone."""
-        slots, empty = slots_needed(self.elastic, self.length), EmptyCluster(self.site)
-        for job in self.workload.jobs:
-            counts = [(ceil_number(one.work), empty.most_workers(one)) for one in job.in_forms]
-            slots = max(slots, min((math.ceil(w / n) for w, n in counts if n), default=0))
-        return slots
+    # -- its slots in real time --------------------------------------------------------------------
 
-    def policy(self, name: str, options: Mapping[str, Any]) -> Policy:
-        """Make OASiS, with U and L of all jobs as the paper assumes them known, or recourse."""
-        bounds = None
-        if name == OASIS:
-            whole = POLICIES[OASIS].resolve(options)
-            for option in filter(options.__contains__, NOT_HERE):
-                raise InputError(f"oasis.{option}", "expected none on elastic jobs")
-            steering = {key: whole[key] for key in ("min_utility_fraction", "normalize")}
-            jobs = [source_of(job, name) for job in self.workload.jobs]
-            bounds = PriceBounds.from_jobs(jobs, cluster_of(self.site), self.lookahead, **steering)
-        return planning_policy(name, options, self.lookahead, bounds=bounds)
+    def reset(self, site: Site) -> None:
+        self._policy.reset(self.site)
+        self._books, self._jobs = State(self.site), dict[int, Translated]()
+        self._books.jobs = cast(dict[int, JobProgress], self._jobs)
+        self._told = View(self._books, self.name, told_remaining=True)  # of the next slot
+        self._new: list[PolicyJob] = []
+        self._slot = self._idle = 0  # the next one, and how many in a row nothing ran in
 
-    def in_seconds(self, outcome: Outcome) -> Outcome:
-        """Return the outcome of a run of `workload` in seconds from the true arrivals."""
-        known = {times.job_id: times for times in outcome.jobs}
-        jobs = [self._times(job, known.get(job.id)) for job in self.elastic.jobs]
-        return replace(
-            outcome,
-            jobs=tuple(jobs),
-            timeline=tuple((time * self.length, used) for time, used in outcome.timeline),
-            until=outcome.until * self.length,
-            saving=tuple(busy * self.length for busy in outcome.saving),
-        )
+    def decide(self, view: View) -> Plan:
+        plan, news = Plan(), self._told
+        # Events are collected for the beginning of the next slot.
+        if view.happened:
+            self._idle = 0
+        for job in view.finished:
+            self._jobs.pop(job.index, None)
+        news.finished += view.finished
+        news.lost += view.lost
+        news.returned += view.returned
+        self._new += view.arrived
+        # A wake-up at a boundary may come a rounding error late, and still means that boundary.
+        self._slot = max(self._slot, math.ceil(view.now / self.length - 1e-9))
+        if view.now >= self._slot * self.length:
+            self._plan_slot(view, plan)
+            self._slot += 1
+            self._told = View(self._books, self.name, told_remaining=True)
+        # Without a job there is nothing to plan, and where nothing has run for longer than a plan
+        # reaches only an event helps: slots would be counted for ever.
+        if (self._jobs or self._new) and self._idle <= WAITED * self.lookahead:
+            plan.wake_at = self._slot * self.length
+        return plan
 
-    def _times(self, job: PolicyJob, times: JobTimes | None) -> JobTimes:
-        """Return the times of a job in seconds; those of one that never fits if it was left out."""
-        if times is None:
-            refusal = job.unmet or NEVER_FITS
-            return JobTimes(job.id, job.arrival, None, None, 0.0, 0.0, 0.0, refusal)
-        known: dict[str, Any] = {name: getattr(times, name) for name in SCALED}
-        scaled = {name: time and time * self.length for name, time in known.items()}
-        # It waited for the slot in which it was decided on, too.
-        scaled["waiting"] += times.arrival * self.length - job.arrival
-        return replace(times, arrival=job.arrival, **scaled)
+    def _plan_slot(self, view: View, plan: Plan) -> None:
+        """Let the policy plan this slot from the events since the last one; extend `plan`."""
+        news, jobs = self._told, self._jobs
+        for job in self._new:
+            translated = self.translate(job, self._slot)
+            if translated.ways:
+                jobs[job.index] = translated
+                news.arrived.append(translated.seen)
+            else:  # the model, which splits servers, might not see it
+                plan.rejected[job.index] = job.unmet or NEVER_FITS
+        self._new = []
+        for translated in jobs.values():
+            translated.look(view)
+        news.now, self._books.down = float(self._slot), set(view.down())
+        answer = self._policy.decide(news)
+        plan.rejected |= answer.rejected
+        for index in answer.rejected:
+            del jobs[index]
+        for index, planned in answer.changes.items():
+            jobs[index].hold(news.now, planned)
+            if planned.workers:
+                jobs[index].form = planned.form
+        holds = self._allocate(view)
+        plan.changes |= {k: g for k, g in holds.items() if g != view.allocation(jobs[k].real)}
+        self._idle = 0 if any(gang.workers for gang in holds.values()) else self._idle + 1
+
+    def _allocate(self, view: View) -> dict[int, Allocation]:
+        """Return each job's allocation as planned; jobs that keep theirs are placed first."""
+        jobs, allocations = self._jobs, dict[int, Allocation]()
+        room = Room(self.workload.site, view.capacity(), view.down())
+        before = {index: view.allocation(known.real) for index, known in jobs.items()}
+        staying = {
+            index
+            for index, known in jobs.items()
+            if known.allocation.workers and before[index].workers == known.allocation.workers
+        }
+        for index in sorted(jobs, key=lambda index: (index not in staying, index)):
+            job, workers = jobs[index].shown, jobs[index].allocation.workers
+            stays = index in staying and room.hold(job, before[index])
+            allocations[index] = before[index] if stays else _with_servers(room, job, workers)
+        # These come last: what the scheduler has planned for the others must not be in their way.
+        for index, gang in allocations.items():
+            if (planned := jobs[index].allocation).workers and not gang.workers:
+                allocations[index] = _place_gang(room, jobs[index].shown, planned.worker_count)
+        return {
+            index: gang._replace(form=jobs[index].ways[jobs[index].form]) if gang.workers else gang
+            for index, gang in allocations.items()
+        }
 
 
-def _servers_each(job: PolicyJob) -> float:
-    """Return the parameter servers per worker that fit beside any number of workers."""
-    return max(job.ps_needed(workers) / workers for workers in job.worker_counts)
+def _place_gang(room: Room, job: PolicyJob, workers: int) -> Allocation:
+    """Place `workers` workers by best fit, or else the fewest allowed; or return `NOTHING`."""
+    # A smaller gang now is better than the planned one in a later slot.
+    for count in (job.workers_near(workers), job.worker_counts[0]):
+        allocation = BestFit().place(room, job, count, job.ps_needed(count))
+        if allocation is not None:
+            return allocation
+    return NOTHING
 
 
-SCALED = ("start", "end", "waiting", "running", "overhead", "stalled", "lost_work", "work_done")
+def _with_servers(room: Room, job: PolicyJob, workers: Tasks) -> Allocation:
+    """Add parameter servers to the planned workers; `NOTHING` if workers or servers do not fit."""
+    counts, before = dict(workers), room.free.copy()
+    count = sum(counts.values())
+    if not (count in job.worker_counts and room.hold(job, Allocation(workers))):
+        return NOTHING
+    # Of machines with equally many workers the first one is taken, so that runs repeat.
+    machines = sorted(counts, key=lambda machine: (-counts[machine], machine))
+    hosts = [*machines, *(m for m in room.site.machines_for("ps") if m not in counts)]
+    servers = fill(room, hosts, job.ps, job.ps_needed(count))
+    if servers is None:
+        room.free = before
+        return NOTHING
+    return Allocation(workers, servers)
 
 
-def elastic_run(
+def elastic_policy(
     name: str, options: Mapping[str, Any], workload: Workload, slot_seconds: float = SLOT_SECONDS
-) -> tuple[Policy, Callable[..., Outcome]]:
-    """Make a fresh policy; return it and what runs it on `workload`: with `on_settled` or not."""
-    if name not in (OASIS, RECOURSE):
-        policy = entry_of(name).make(None, options)
-        return policy, partial(replay, workload, policy)
-    slots = InSlots(workload, slot_seconds)
-    planner = slots.policy(name, options)
-
-    def run(on_settled: Settled | None = None) -> Outcome:
-        outcome = slots.in_seconds(replay(slots.workload, planner, on_settled=on_settled))
-        parameters = {**options, **outcome.parameters, "slot_seconds": slots.length}
-        return replace(outcome, parameters=parameters)
-
-    return planner, run
+) -> Policy:
+    """Make a fresh policy for `workload`; `options` are those that differ from their defaults."""
+    if name in (OASIS, RECOURSE):
+        return Slotted(name, options, workload, slot_seconds)
+    return entry_of(name).make(None, options)
 
 
 def utility_of(workload: Workload, outcome: Outcome) -> float | None:
@@ -279,7 +347,7 @@ def compare_elastic(
         policies,
         about,
         kind="compare",
-        make=lambda name, options: elastic_run(name, options, workload, slot_seconds),
+        make=lambda name, options: elastic_policy(name, options, workload, slot_seconds),
         more=lambda outcome: elastic_figures(workload, outcome, bound),
         on_settled=on_settled,
     )

@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 
 from baselines.registry import CONTROLLERS
 from experiments.evaluation.comparison import SLOT_SECONDS, measured
-from experiments.evaluation.elastic_jobs import elastic_figures, elastic_run
+from experiments.evaluation.elastic_jobs import elastic_figures, elastic_policy
 from experiments.evaluation.policies import RIVALS
 from experiments.figures.dragon import BATCH, EXPOSED, MODELS, RESTART, speedup
 from experiments.figures.figure import (
@@ -31,7 +31,7 @@ from experiments.figures.figure import (
 from experiments.plotting.canvas import SMALL, fill, label, name_rows
 from oasis.model.errors import InputError, located_at
 from oasis.model.utility import Deadline
-from oasis.simulator import Outcome, PlainJob, Workload
+from oasis.simulator import Outcome, PlainJob, Workload, replay
 from oasis.traces.plain import read_plain
 from offline.elastic_bound import ElasticBound, elastic_bound, mean_completion_bound
 
@@ -168,8 +168,8 @@ def run(case: Case) -> Row:
     """Simulate one case; return the figures of its jobs beside the bounds."""
     trace = case["trace"]
     workload, bound, least = bounded_workload(trace, case["load"], case["seed"], case["worth"])
-    _, replayed = elastic_run(case["policy"], OPTIONS.get(case["policy"], {}), workload)
-    outcome = replayed()
+    policy = elastic_policy(case["policy"], OPTIONS.get(case["policy"], {}), workload)
+    outcome = replay(workload, policy)
     figures = measured(outcome, "finished", "mean_waiting", "use")
     figures |= elastic_figures(workload, outcome, bound)
     jobs = len(workload.jobs)

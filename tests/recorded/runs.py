@@ -19,14 +19,13 @@ from typing import Any
 import numpy as np
 
 import oasis
-from experiments.evaluation.elastic_jobs import elastic_run
+from experiments.evaluation.elastic_jobs import elastic_policy
 from experiments.evaluation.live import cluster_policy
 from experiments.evaluation.policies import POLICIES, entry_of
 from oasis.driver.driver import Driver
 from oasis.simulator import (
     ChangeCosts,
     Outage,
-    Outcome,
     PlainJob,
     Workload,
     elastic_from_dict,
@@ -142,12 +141,8 @@ def _replayed() -> Iterator[Run]:
 
 
 def of_outcome(workload: Workload, make: Callable[[], Any], **how: Any) -> dict[str, Any]:
-    """A run on a workload."""
-    return told(replay(workload, make(), **how))
-
-
-def told(outcome: Outcome) -> dict[str, Any]:
-    """What is kept of a run: when each job ran, and what was in use when."""
+    """A run on a workload: when each job ran, and what was in use when."""
+    outcome = replay(workload, make(), **how)
     times = [
         [
             *(job.job_id, job.start, job.end, job.running, job.overhead),
@@ -170,13 +165,8 @@ def _elastic() -> Iterator[Run]:
     for label, data in files.items():
         made = elastic_from_dict(data)
         for name in POLICIES:
-            run = partial(of_elastic, name, made)
-            yield f"elastic {label} {name}", run
-
-
-def of_elastic(name: str, made: Workload) -> dict[str, Any]:
-    """A run on elastic jobs, those of planners in slots."""
-    return told(elastic_run(name, {}, made, 300.0)[1]())
+            make = partial(elastic_policy, name, {}, made, 300.0)
+            yield f"elastic {label} {name}", partial(of_outcome, made, make)
 
 
 def _live() -> Iterator[Run]:
