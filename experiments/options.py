@@ -117,7 +117,7 @@ class Option:
 
     def check(self, value: Any) -> Any:
         """Return `value` converted to the option's type; raise `InputError` if it has another."""
-        if value is None and self.plain is not self.kind:
+        if value is None and NoneType in get_args(self.kind):
             return None
         if is_not_finite(self.default) and value in (*NOT_FINITE, self.default):
             return float(value)  # such as most=inf, no limit: JSON has no such number, but its text
@@ -125,7 +125,7 @@ class Option:
 
     def parse(self, text: str) -> Any:
         """Read a value from text as on the command line; raise `InputError` if it is wrong."""
-        if text.lower() in ("none", "null") and self.plain is not self.kind:
+        if text.lower() in ("none", "null") and NoneType in get_args(self.kind):
             return None
         if self.plain is str or get_origin(self.plain) is Literal:
             return self.check(text)
@@ -186,7 +186,7 @@ def without_none(kind: Any) -> Any:
     """Return the type that is not None, if just one can be read from text; else `kind`."""
     parts = get_args(kind) if get_origin(kind) in (Union, UnionType) else ()
     expressible = list(filter(_is_known, parts))
-    return expressible[0] if len(expressible) == 1 and NoneType in parts else kind
+    return expressible[0] if len(expressible) == 1 else kind
 
 
 def _read(text: str) -> Any:

@@ -8,7 +8,18 @@ from functools import partial
 from typing import Any, get_args
 
 from oasis.model.job import Job
-from oasis.model.records import ListOf, Record, RecordOf, TableOf, Text, Whole, entry, parse, plain
+from oasis.model.records import (
+    Kind,
+    ListOf,
+    Record,
+    RecordOf,
+    TableOf,
+    Text,
+    Whole,
+    entry,
+    parse,
+    plain,
+)
 from oasis.model.resources import Table
 from oasis.model.validation import integer
 
@@ -38,14 +49,14 @@ class Advance(Record):
 class Cancel(Record):
     """The event that the owner of a job cancels it."""
 
-    job_id: str = entry(Text())
+    job_id: str = entry(Kind())  # the service says which jobs are live
 
 
 @dataclass(frozen=True, slots=True)
 class FinishEarly(Record):
     """The event that a job is done earlier than planned."""
 
-    job_id: str = entry(Text())
+    job_id: str = entry(Kind())
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +70,14 @@ class Revise(Record):
 class LoseServer(Record):
     """The event that a server is lost."""
 
-    server: str = entry(Text())
+    server: str = entry(Kind())
 
 
 @dataclass(frozen=True, slots=True)
 class RestoreServer(Record):
     """The event that a lost server is back."""
 
-    server: str = entry(Text())
+    server: str = entry(Kind())
 
 
 @dataclass(frozen=True, slots=True)

@@ -298,7 +298,9 @@ class LiveScheduler(Service):
 
     def revise(self, job_id: str, remaining_work: int) -> Change:
         """Set the work that a live job has left to `remaining_work` worker-slots."""
-        return self._call(events.Revise({job_id: remaining_work}), Change)
+        with self._in_turn():
+            job_id = self._find(job_id).job.id
+            return self._call(events.Revise({job_id: remaining_work}), Change)
 
     def revise_all(self, remaining_work: Mapping[str, int]) -> Change:
         """Correct the work left of several live jobs at once, by id; recourse plans once for all.

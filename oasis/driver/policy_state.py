@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from enum import Enum
-from functools import cache
+from functools import cache, partial
 from types import FunctionType, MemberDescriptorType
 from typing import Any
 
@@ -63,12 +63,19 @@ def _written(value: Any, policy: Any, live: Container[int]) -> bytes:
         for part in writer.parts.values():
             for name in attributes(part).keys() & _remade(part):
                 function = getattr(part, name)
-                cells = getattr(function, "__closure__", None) or ()
-                works_on = [cell.cell_contents for cell in cells]
-                works_on.append(getattr(function, "__self__", None))
-                if not saved.isdisjoint(map(id, works_on)):
-                    raise InputError("", PLAIN, function.__qualname__)
+                if not saved.isdisjoint(map(id, _works_on(function))):
+                    raise InputError("", PLAIN, getattr(function, "__qualname__", "a partial"))
     return content.getvalue()
+
+
+def _works_on(function: Any) -> Iterator[Any]:
+    """Yield the objects that a function refers to."""
+    if isinstance(function, partial):
+        yield from (*function.args, *function.keywords.values(), *_works_on(function.func))
+    yield getattr(function, "__self__", None)
+    for cell in getattr(function, "__closure__", None) or ():
+        with suppress(ValueError):  # the variable has no value yet
+            yield cell.cell_contents
 
 
 def restore_policy(fresh: Any, text: Any, jobs: Mapping[int, PolicyJob], site: Site) -> None:
@@ -211,7 +218,8 @@ _MAKERS = [vars(_StateReader)[name] for name in ("array", "number", "generator",
 
 def _remade(value: Any) -> tuple[str, ...]:
     """Return the names of the attributes that a fresh object of the same making has, too."""
-    return getattr(value, "REMADE", ())
+    kind = value if isinstance(value, type) else type(value)
+    return tuple(name for cls in kind.__mro__ for name in vars(cls).get("REMADE", ()))
 
 
 def _kept(value: Any) -> dict[str, Any]:

@@ -111,3 +111,8 @@ def test_a_policy_that_breaks_the_contract_is_found(broken, check, error, messag
         check_policy(broken, checks=[check], max_examples=200)
     assert "check(" in "".join(found.value.__notes__)  # the case, made small
     check_policy(FIFO, checks=[check], max_examples=5)
+
+
+def test_checks_are_named() -> None:
+    with pytest.raises(InputError, match=r"^checks: .* got 'legally'; did you mean 'legal'"):
+        check_policy(FIFO, checks=["legally"])

@@ -112,7 +112,7 @@ class JobReader:
                 job.waits(NO_JOBSET, "waits for the JobSet that the Trainer makes of it", now)
         elif uid not in self.specs or self.specs[uid].generation != self._versions[uid]:
             spec = parse(item, kind, self._clock, self._settings.resources)
-            if spec.ps_count and wants(policy, "plans_in_model"):
+            if spec.is_existing and spec.ps is not None and wants(policy, "plans_in_model"):
                 expected = f"expected none: policy {policy.name} plans them by bandwidth"
                 path = f"metadata.annotations.{names.SERVERS}"
                 raise InstanceError(path, f"{expected}, got {spec.ps_count}")

@@ -11,6 +11,7 @@ import zlib
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from enum import Enum, IntEnum
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oasis
+from baselines import Kod2
 from experiments.evaluation.policies import POLICIES
 from oasis.driver.driver import Driver
 from oasis.driver.entry import Facts
@@ -273,6 +275,18 @@ def test_functions_stay_those_of_a_fresh_policy() -> None:
     assert other.asked == [0, -1, -1]
 
 
+def test_a_subclass_names_what_it_adds() -> None:
+    class Own(Kod2):
+        REMADE = ("key",)
+        key = staticmethod(first)
+
+    one, other = Own(), Own()
+    for policy in (one, other):
+        policy.reset(SITE)
+        policy.key = lambda: None
+    restore_policy(other, policy_state(one, ()), {}, SITE)
+
+
 def test_a_function_on_what_is_saved_is_refused() -> None:
     """It would go on with that of the fresh policy, which is another object."""
     policy, alone = Counted(), Counted()
@@ -283,6 +297,9 @@ def test_a_function_on_what_is_saved_is_refused() -> None:
     held = policy.held
     policy.given = lambda _: held
     with pytest.raises(OasisError, match=r"^policy\.held: .* got 'test_a_function_on_"):
+        policy_state(policy, ())
+    policy.given = partial(first, held)
+    with pytest.raises(OasisError, match=r"^policy\.held: .* got 'a partial'$"):
         policy_state(policy, ())
     with pytest.raises(OasisError, match=r"^policy\.book: .* got 'oasis.scheduling.book.JobBook'$"):
         policy_state(alone, ())

@@ -145,11 +145,13 @@ class Speeds:
     kind: Literal["a", "b"] = "a"
     label: str = described("x", "what it is called", denial="")
     other: object = None
+    seed: int | Path = 0
 
 
 def test_fields_and_their_sentences():
     found = options_of(Speeds)
-    assert list(found) == ["fast", "slow", "kind", "label"]  # text cannot express an object
+    assert list(found) == ["fast", "slow", "kind", "label", "seed"]  # text cannot express an object
+    assert found["seed"].parse("3") == 3
     assert found["fast"] == Option("fast", float, 2.0, "Metres a second")
     assert found["slow"].help == "Metres a second"
     assert found["slow"].parse("none") is None

@@ -159,6 +159,10 @@ ROWS = "expected rows of integers (slot, server, count)"
             *("arrival", "expected the present slot 0", "4"),
         ),
         (lambda: service().cancel("b"), "job_id", "expected a live job", "'b'"),
+        (lambda: service().cancel(5), "job_id", "expected a live job", "5"),
+        (lambda: service().revise(["a"], 3), "job_id", "expected a live job", "['a']"),
+        (lambda: service().revise("nope", 0), "job_id", "expected a live job", "'nope'"),
+        (lambda: service().restore(None), "server", "expected the id of a se", "None"),
         (lambda: service().lose("b"), "server", "expected the id of a se", "'b'"),
         (
             lambda: rigid([PlainJob("a", 0.0, 1.0, 1)], servers=1.5),
