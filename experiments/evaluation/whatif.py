@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.evaluation import whatif_result as results
-from experiments.evaluation.machines import MOST_MACHINES, machines_text
+from experiments.machines import MOST_MACHINES, machines_text
 from oasis.model.errors import InputError
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.summary import how_many

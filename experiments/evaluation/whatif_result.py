@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
-from experiments.evaluation.machines import machines_text
 from experiments.evaluation.tables import EASY_PLACES, MARK, brief, duration_text, number, percent
+from experiments.machines import machines_text
 from experiments.options import read_seconds
 from oasis.model.document import count, entry, list_of, mapping, object_of, optional, real, text
 from oasis.model.errors import InputError, located_at

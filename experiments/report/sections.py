@@ -20,7 +20,6 @@ from matplotlib.figure import Figure
 from experiments.evaluation import tables
 from experiments.evaluation import whatif_result as texts
 from experiments.evaluation.comparison import Comparison, JobComparison, compare_jobs
-from experiments.evaluation.machines import machines_text
 from experiments.evaluation.pairs import pairs_of_comparison, pairs_of_sweep, said
 from experiments.evaluation.provenance import (
     SCHEDULES,
@@ -30,6 +29,7 @@ from experiments.evaluation.provenance import (
 )
 from experiments.evaluation.tables import Facts, certificate_facts, number, quote_facts
 from experiments.evaluation.whatif_result import RECORDED, WhatIf
+from experiments.machines import machines_text
 from experiments.plotting.comparison import means_of, sweep_page
 from experiments.plotting.files import NEED_INSTANCE, kind_of, picture_of, svg_text
 from experiments.plotting.whatif import pictures

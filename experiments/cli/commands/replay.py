@@ -14,9 +14,9 @@ from experiments.cli import options as flags
 from experiments.cli.progress import counter
 from experiments.cli.results import Delivery, deliver_comparison
 from experiments.evaluation.comparison import PLAIN, replay_each
-from experiments.evaluation.machines import MOST_MACHINES, machine_list, machines_text
 from experiments.evaluation.policies import LINE
 from experiments.evaluation.provenance import file_reference
+from experiments.machines import MOST_MACHINES, machine_list, machines_text
 from experiments.options import Option, options_of
 from oasis.model.choices import choice
 from oasis.model.errors import located_at

@@ -19,10 +19,10 @@ from experiments.cli.results import NOT_AGAIN as RESULT_ONLY
 from experiments.cli.results import again, deliver, drawing, write_page
 from experiments.evaluation import whatif_result as texts
 from experiments.evaluation.comparison import CHOSEN, PLAIN, left_out_note
-from experiments.evaluation.machines import MOST_MACHINES
 from experiments.evaluation.policies import LINE
 from experiments.evaluation.provenance import file_reference
 from experiments.evaluation.whatif_result import DRAWN, GOAL, UTILITIES, Goal, WhatIf
+from experiments.machines import MOST_MACHINES
 from oasis.model.choices import choice
 from oasis.model.errors import located_at
 from oasis.model.files import write_text

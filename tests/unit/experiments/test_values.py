@@ -19,11 +19,11 @@ from experiments.cli.commands.kubernetes.reading import named_job
 from experiments.cli.commands.learn import read_training_log
 from experiments.cli.console import number, percent
 from experiments.cli.options import Limits, comma_list, numbers
-from experiments.evaluation.machines import machine_list
 from experiments.evaluation.policies import make_policy
 from experiments.evaluation.tables import SPACE, duration_text
 from experiments.evaluation.whatif_result import Goal
 from experiments.figures.settings import FigureSettings
+from experiments.machines import machine_list
 from experiments.options import (
     Duration,
     Option,
