@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import oasis
 from experiments.evaluation.intervals import COUNTS, interval_of, read_interval, scale_of
 from experiments.evaluation.policies import POLICIES, entry_of
+from oasis.model import document
 from oasis.model.document import Reader, count, entry, list_of, mapping, object_of, real, text
 from oasis.model.errors import InputError, InstanceError, describe, located_at
 from oasis.model.files import frame
@@ -97,6 +98,10 @@ class Comparison(Summarised):
         policies = entry(data, "policies", read)
         rows = {name: ReadRow(name, row) for name, row in policies.items()}
         about = {name: value for name, value in data.items() if name not in ("kind", "policies")}
+        if about.get("optimum") is not None:
+            with located_at("optimum"):
+                for name, reader in _OPTIMUM.items():
+                    entry(about["optimum"], name, reader)
         return cls(entry(data, "kind", text), rows, about)
 
 
@@ -358,6 +363,13 @@ _READERS: Mapping[str, Reader[Any]] = {
     "policy_options": list_of(text),
     "policy_files": list_of(mapping),
     OVER_SEEDS: _over_seeds,
+}
+_OPTIMUM: Mapping[str, Reader[Any]] = {
+    "proven": document.flag,
+    "objective": real,
+    "upper_bound": document.optional(real),
+    "status": text,
+    "bound_by": document.optional(text),
 }
 AVERAGED = (
     *("total_utility", "admitted", "rejected", "finished", "mean_completion", "p95_completion"),

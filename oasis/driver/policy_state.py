@@ -216,10 +216,15 @@ class _StateReader(pickle.Unpickler):
 _MAKERS = [vars(_StateReader)[name] for name in ("array", "number", "generator", "made", "filled")]
 
 
-def _remade(value: Any) -> tuple[str, ...]:
+def _remade(value: Any) -> list[str]:
     """Return the names of the attributes that a fresh object of the same making has, too."""
-    kind = value if isinstance(value, type) else type(value)
-    return tuple(name for cls in kind.__mro__ for name in vars(cls).get("REMADE", ()))
+    names: list[str] = []
+    for cls in (value if isinstance(value, type) else type(value)).__mro__:
+        own = vars(cls).get("REMADE", ())
+        if not isinstance(own, tuple) or not all(isinstance(name, str) for name in own):
+            raise InputError("REMADE", "expected a tuple of names of attributes", own)
+        names += own
+    return names
 
 
 def _kept(value: Any) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from oasis.driver.live import LiveScheduler
 from oasis.model.choices import choice
+from oasis.model.errors import InputError
 from oasis.model.instance import Instance
 from oasis.model.job import Job
 from oasis.scheduling.book import EmptyCluster
@@ -74,6 +75,8 @@ def check_policy(
     >>> from oasis.testing import check_policy
     >>> check_policy(FIFO, checks=["legal", "repeats"], max_examples=5)
     """
+    if not callable(make):
+        raise InputError("make", "expected what makes a policy, such as its class", make)
     for name in CHECKS if checks is None else checks:
         CHECKS[choice(name, CHECKS, "checks")](make, max_examples)
 
@@ -81,11 +84,26 @@ def check_policy(
 def run_to_end(work: Workload, policy: Policy, options: dict[str, Any] | None = None) -> Engine:
     """Run a policy on a workload to the end, which must come."""
     engine = Engine(work, policy, **(options or {}))
-    for _ in range(MOST_STEPS):
-        if not engine.step():
+    for step in range(MOST_STEPS):
+        # A policy in slots is asked for ever about a job that fits no machine.
+        is_over = step % 100 == 99 and len(engine.settled | engine.state.jobs) == len(work.jobs)
+        if (is_over and not _able(engine)) or not engine.step():
             engine.finish()
             return engine
     raise AssertionError(f"{policy.name} still goes on after {MOST_STEPS} instants")
+
+
+def _able(engine: Engine) -> list[str]:
+    """Return the jobs that have not ended, but those that fit on no machines."""
+    empty = EmptyCluster(engine.workload.site)
+    return [
+        progress.job.id
+        for progress in engine.state.jobs.values()
+        if any(
+            empty.holds(form, form.min_workers, form.ps_needed(form.min_workers))
+            for form in progress.job.forms or (progress.job,)
+        )
+    ]
 
 
 def decided(engine: Engine, until: float = inf) -> dict[int, Any]:
@@ -130,15 +148,7 @@ def _check_legal(make: Make, max_examples: int | None) -> None:
         if wants(policy, "may_deadlock"):
             return
         # All machines come back: nobody waits for ever.
-        empty = EmptyCluster(work.site)
-        waiting = [
-            progress.job.id
-            for progress in engine.state.jobs.values()
-            if any(
-                empty.holds(form, form.min_workers, form.ps_needed(form.min_workers))
-                for form in progress.job.forms or (progress.job,)
-            )
-        ]
+        waiting = _able(engine)
         _expect(work.site.slotted or not waiting, f"jobs wait for ever: {', '.join(waiting)}")
         for progress in (engine.settled | engine.state.jobs).values():
             job = progress.job

@@ -116,3 +116,15 @@ def test_a_policy_that_breaks_the_contract_is_found(broken, check, error, messag
 def test_checks_are_named() -> None:
     with pytest.raises(InputError, match=r"^checks: .* got 'legally'; did you mean 'legal'"):
         check_policy(FIFO, checks=["legally"])
+    with pytest.raises(InputError, match=r"^make: expected what makes a policy"):
+        check_policy(FIFO())
+
+
+class Patient(InTurn):
+    """Is asked in each slot, and lets a job wait that fits no machine."""
+
+    slotted = True
+
+
+def test_a_job_that_fits_no_machine_may_wait() -> None:
+    check_policy(Patient, checks=["legal", "repeats"], max_examples=200)

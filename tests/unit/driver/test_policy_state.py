@@ -285,6 +285,9 @@ def test_a_subclass_names_what_it_adds() -> None:
         policy.reset(SITE)
         policy.key = lambda: None
     restore_policy(other, policy_state(one, ()), {}, SITE)
+    Own.REMADE = "key"  # type: ignore[assignment]
+    with pytest.raises(OasisError, match="REMADE: expected a tuple of names of attributes, got"):
+        policy_state(one, ())
 
 
 def test_a_function_on_what_is_saved_is_refused() -> None:
