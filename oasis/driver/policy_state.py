@@ -219,8 +219,8 @@ _MAKERS = [vars(_StateReader)[name] for name in ("array", "number", "generator",
 def _remade(value: Any) -> list[str]:
     """Return the names of the attributes that a fresh object of the same making has, too."""
     names: list[str] = []
-    for cls in (value if isinstance(value, type) else type(value)).__mro__:
-        own = vars(cls).get("REMADE", ())
+    for holder in (value, *(value if isinstance(value, type) else type(value)).__mro__):
+        own = getattr(holder, "__dict__", {}).get("REMADE", ())
         if not isinstance(own, tuple) or not all(isinstance(name, str) for name in own):
             raise InputError("REMADE", "expected a tuple of names of attributes", own)
         names += own
