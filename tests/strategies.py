@@ -27,7 +27,6 @@ from oasis import (
 from oasis.testing.strategies import (  # noqa: F401 (tests have all strategies from here)
     BANDWIDTH,
     RESOURCES,
-    all_instances,
     clusters,
     constants,
     crowded_instances,
@@ -57,6 +56,13 @@ def fewer(factor: int) -> settings:
 def more(factor: int) -> settings:
     """Settings for a test whose examples are `factor` times cheaper than most."""
     return settings(max_examples=settings().max_examples * factor)
+
+
+def all_instances(most_servers: int = 2) -> st.SearchStrategy[Instance]:
+    """Nasty ones and crowded ones."""
+    return st.one_of(
+        instances(cluster=clusters(most_servers)), crowded_instances(most_servers=most_servers)
+    )
 
 
 # -- one job in a market ---------------------------------------------------------------------------

@@ -122,7 +122,8 @@ def _setting(data: Any, owners: int) -> Setting:
     shape: dict[str, Any] = {
         **dict.fromkeys(("load", "wanted_gpu_hours", "gpu_hours"), real),
         **dict.fromkeys(("bound", "utility_bound"), optional(real)),
-        **{"machines": list_of(count), "policies": object_of(row)},
+        "machines": list_of(count),
+        "policies": object_of(row),
     }
     setting = Setting(**{name: entry(data, name, reader) for name, reader in shape.items()})
     with located_at(f"policies.{RECORDED}"):
@@ -162,7 +163,8 @@ TIMES = ("completion", "waiting", "slowdown")
 ROW: dict[str, Any] = {
     **dict.fromkeys(("finished", "unfinished", "preemptions", "moves"), real),
     **dict.fromkeys(TIMES, dict.fromkeys(("mean", "p50", "p95", "p99"), optional(real))),
-    **{"gpu_utilisation": optional(real), "waiting_at": partial(_numbers, length=len(SHARES))},
+    "gpu_utilisation": optional(real),
+    "waiting_at": partial(_numbers, length=len(SHARES)),
     "series": dict.fromkeys(("begin", "end"), real)
     | dict.fromkeys(("waiting", "in_use"), list_of(real)),
     **{"told": bool, "parameters": mapping},
@@ -329,7 +331,8 @@ def tables(result: WhatIf) -> list[Table]:
         served,
         by_policy("Waiting for GPUs", (*HEADINGS, "slowdown"), waits),
         by_policy(
-            *("GPUs and jobs", ("GPUs in use", "unfinished", "preempted", "moved")),
+            "GPUs and jobs",
+            ("GPUs in use", "unfinished", "preempted", "moved"),
             lambda _, row: (
                 percent(row["gpu_utilisation"]),
                 *(f"{row[figure]:,}" for figure in ("unfinished", "preemptions", "moves")),
@@ -435,11 +438,17 @@ def _setting_tables(result: WhatIf) -> list[Table]:
         rows.append((BOUND, *(duration_text(one.bound) for one in settings)))
         title = "Mean from submission to end at other loads and machines"
         shown.append(_table(title, ("policy", *texts), rows))
-    grows = {True: "grows for ever", False: "does not grow"}
     rows = [
         (
-            *(text, brief(one.wanted_gpu_hours), brief(one.gpu_hours), percent(one.offered)),
-            "-" if one.offered is None else grows[one.offered > 1],
+            text,
+            brief(one.wanted_gpu_hours),
+            brief(one.gpu_hours),
+            percent(one.offered),
+            "-"
+            if one.offered is None
+            else "grows for ever"
+            if one.offered > 1
+            else "does not grow",
         )
         for text, one in zip(texts, settings, strict=True)
     ]

@@ -198,17 +198,29 @@ class Decision(Summarised):
 
 _BOTTLENECK = record(
     Bottleneck,
-    **{"resource": text, "group": text, "servers": list_of(text), "slots": list_of(count)},
-    **{"cost": real, "share": real},
+    resource=text,
+    group=text,
+    servers=list_of(text),
+    slots=list_of(count),
+    cost=real,
+    share=real,
 )
 _REJECTION = record(
     Rejection,
-    **{"smallest_utility": real, "smallest_utility_completion": count},
-    **{"utility_factor": optional(real), "bottleneck": optional(_BOTTLENECK)},
+    smallest_utility=real,
+    smallest_utility_completion=count,
+    utility_factor=optional(real),
+    bottleneck=optional(_BOTTLENECK),
 )
 _READ = record(
     Decision,
-    **{"job_id": text, "admitted": flag, "payoff": real, "utility": real, "cost": real},
-    **{"completion": optional(count), "schedule": optional(Schedule.from_dict)},
-    **{"reason": optional(text), "rejection": optional(_REJECTION)},
+    job_id=text,
+    admitted=flag,
+    payoff=real,
+    utility=real,
+    cost=real,
+    completion=optional(count),
+    schedule=optional(Schedule.from_dict),
+    reason=optional(text),
+    rejection=optional(_REJECTION),
 )

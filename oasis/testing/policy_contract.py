@@ -85,16 +85,17 @@ def run_to_end(work: Workload, policy: Policy, options: dict[str, Any] | None = 
     """Run a policy on a workload to the end, which must come."""
     engine = Engine(work, policy, **(options or {}))
     for step in range(MOST_STEPS):
-        # A policy in slots is asked for ever about a job that fits no machine.
-        is_over = step % 100 == 99 and len(engine.settled | engine.state.jobs) == len(work.jobs)
-        if (is_over and not _able(engine)) or not engine.step():
+        # A policy in slots is asked for ever about a job that no machines hold: the run is over
+        # once all jobs have come and none of the unfinished ones could run.
+        has_come = step % 100 == 99 and len(engine.settled | engine.state.jobs) == len(work.jobs)
+        if (has_come and not _still_waiting(engine)) or not engine.step():
             engine.finish()
             return engine
     raise AssertionError(f"{policy.name} still goes on after {MOST_STEPS} instants")
 
 
-def _able(engine: Engine) -> list[str]:
-    """Return the jobs that have not ended, but those that fit on no machines."""
+def _still_waiting(engine: Engine) -> list[str]:
+    """Return the unfinished jobs that could run: in one of their forms they fit all machines."""
     empty = EmptyCluster(engine.workload.site)
     return [
         progress.job.id
@@ -148,7 +149,7 @@ def _check_legal(make: Make, max_examples: int | None) -> None:
         if wants(policy, "may_deadlock"):
             return
         # All machines come back: nobody waits for ever.
-        waiting = _able(engine)
+        waiting = _still_waiting(engine)
         _expect(work.site.slotted or not waiting, f"jobs wait for ever: {', '.join(waiting)}")
         for progress in (engine.settled | engine.state.jobs).values():
             job = progress.job
@@ -229,7 +230,10 @@ class _Service:
     windows: dict[str, tuple[int, int, str]] = field(default_factory=dict)
 
     def call(self, kind: str, which: int, length: int) -> Any:
-        """Make a call; return its answer as plain data, None if it means nothing now."""
+        """Make the call `kind`; return its answer, None if no job or server can take it now.
+
+        `which` chooses the job, the server or the window, and `length` is that of a window.
+        """
         scheduler, now = self.scheduler, self.scheduler.now
         server = self.servers[which % len(self.servers)]
         able = [name for name in scheduler.jobs if kind != "finish" or name in self.ran]

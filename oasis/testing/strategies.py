@@ -241,13 +241,6 @@ def crowded_instances(
     return Instance(horizon, cluster, tuple(drawn))
 
 
-def all_instances(most_servers: int = 2) -> st.SearchStrategy[Instance]:
-    """Nasty ones and crowded ones."""
-    return st.one_of(
-        instances(cluster=clusters(most_servers)), crowded_instances(most_servers=most_servers)
-    )
-
-
 def small_instances() -> st.SearchStrategy[Instance]:
     """Small enough for the brute force over all jobs."""
     return st.one_of(

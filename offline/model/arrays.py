@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
 import numpy as np
@@ -105,14 +105,6 @@ class OfflineArrays:
     def form_of(self, job: int, schedule: Schedule) -> int:
         """Return the index, among all forms, of the form in which a job runs."""
         return self.forms_of[job][schedule.form]
-
-    def part(self, jobs: Sequence[int]) -> OfflineArrays:
-        """Return arrays with these jobs alone, given by index."""
-        those = tuple(self.jobs[k] for k in jobs)
-        chosen = [form for k in jobs for form in self.forms_of[k]]
-        worker, ps = (replace(g, demand=g.demand[chosen]) for g in (self.worker, self.ps))
-        forms = tuple(self.forms[k] for k in chosen)
-        return replace(self, jobs=those, forms=forms, forms_of=_ranges(those), worker=worker, ps=ps)
 
     def utility(self, job: int, completion: int) -> float:
         """f_i(t - a_i) of a job that completes in this slot."""

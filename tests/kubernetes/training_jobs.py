@@ -43,7 +43,9 @@ class Training:
         steps = round(slots * clock.slot_seconds / (regression.PARTS * PAUSE))
         seconds = slots * clock.work_seconds
         given = {
-            **{"PYTHONPATH": ROOT, "OMP_NUM_THREADS": 1, "CHECKPOINT": self.file(name)},
+            "PYTHONPATH": ROOT,
+            "OMP_NUM_THREADS": 1,
+            "CHECKPOINT": self.file(name),
             **{"STEPS": steps, "WORK": seconds, "PAUSE": PAUSE, "READY": READY, **self.env},
         }
         env = [{"name": key, "value": str(found)} for key, found in given.items()]

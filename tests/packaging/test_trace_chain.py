@@ -23,7 +23,9 @@ from tests.packaging.commands import Oasis
 CASES = Path(__file__).parents[1] / "unit/traces/cases"
 SAMPLES = dict.fromkeys(FORMATS, "a trace is recognised and its jobs are those that were written")
 SAMPLES |= {
-    **{"plain": "plain jobs", "swf": "swf jobs that ran", "openb": "what really happened is kept"},
+    "plain": "plain jobs",
+    "swf": "swf jobs that ran",
+    "openb": "what really happened is kept",
     "philly": "every kind of malformed row is reported",  # in the other, a job holds its GPU on
 }
 Rows = list[tuple[float, float, int]]  # submitted, duration, GPUs

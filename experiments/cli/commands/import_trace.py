@@ -127,9 +127,7 @@ def _import(
     with naming_flags(options_of(trace.options)):
         options = trace.options(**((LOOSE if all_jobs else {}) | arguments))
     with located_at(source=file), naming_flags(options_of(trace.options)):
-        lacks = (
-            "worker_servers" in arguments
-        )  # machines of the user's own, of which others hold some
+        lacks = "worker_servers" in arguments  # jobs outside the trace hold some of the user's own
         instance, jobs, options = trace.imported(file, options, fixed, beside, lacks=lacks)
         elastic = elastic_from_window(jobs.frame, options, instance.cluster) if workload else None
         if elastic is not None:

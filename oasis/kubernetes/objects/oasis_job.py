@@ -76,8 +76,7 @@ class SlotClock:
 class JobSpec(Submission):
     """A job as read from a valid ``OasisJob``, or from a valid object of another kind."""
 
-    # Its pods may come and go one by one (elastic) unless they know each other and their number is
-    # fixed. It ends itself if its first worker, or a controller of another kind, says its end.
+    # Its first worker, or a controller of another kind, says its end; else its work does.
     ends_itself: bool = True
     namespace: str
     name: str

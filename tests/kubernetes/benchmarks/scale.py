@@ -144,9 +144,12 @@ def written(
     first, last = min(opened), max(opened)
     had = {name: within(some, first, last) for name, some in samples.items()}
     return {
-        **{"created": verbs["create"], "opened": verbs["patch"], "deleted": verbs["delete"]},
+        "created": verbs["create"],
+        "opened": verbs["patch"],
+        "deleted": verbs["delete"],
         "writes_per_pod": max(each.total() / len(each) for each in by_slot.values()),
-        **{"lists_of_pods": verbs["list"] - pages, "pages_of_pods": pages},
+        "lists_of_pods": verbs["list"] - pages,
+        "pages_of_pods": pages,
         "patch_seconds": round(last - first, 2),
         "patch_controller_seconds": round(had["controller"], 2),
         "patch_plane_seconds": round(had["plane"], 2),

@@ -125,13 +125,21 @@ class PodRun:
                 entry = {"type": kind, "status": value, "lastTransitionTime": timestamp()}
                 self._conditions[kind] = entry
         container = {
-            **{"name": self._spec["name"], "image": self._spec.get("image", ""), "imageID": ""},
-            **{"ready": self._ready, "started": "running" in self._state},
-            **{"restartCount": self._restarts, "state": self._state, "lastState": self._last},
+            "name": self._spec["name"],
+            "image": self._spec.get("image", ""),
+            "imageID": "",
+            "ready": self._ready,
+            "started": "running" in self._state,
+            "restartCount": self._restarts,
+            "state": self._state,
+            "lastState": self._last,
         }
         return {
-            **{"phase": self._phase, "startTime": self._began, "hostIP": "127.0.0.1"},
-            **{"podIP": self.ip, "podIPs": [{"ip": self.ip}]},
+            "phase": self._phase,
+            "startTime": self._began,
+            "hostIP": "127.0.0.1",
+            "podIP": self.ip,
+            "podIPs": [{"ip": self.ip}],
             "conditions": list(self._conditions.values()),
             "containerStatuses": [container],
         }

@@ -103,8 +103,15 @@ JOBS = [
 def test_jobs_are_counted_by_namespace_and_each_in_one_column():
     found = live.by_namespace(JOBS)
     assert found["a"] == {
-        **{"jobs": 3, "completed": 2, "live": 1, "rejected": 0, "lost": 0, "utility": 7.5},
-        **{"kept": 1, "broken": 1, "open": 1},
+        "jobs": 3,
+        "completed": 2,
+        "live": 1,
+        "rejected": 0,
+        "lost": 0,
+        "utility": 7.5,
+        "kept": 1,
+        "broken": 1,
+        "open": 1,
     }
     assert (found["b"]["rejected"], found["b"]["lost"], found["b"]["broken"]) == (1, 2, 1)
     *_, total = live.namespace_rows(found)

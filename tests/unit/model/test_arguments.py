@@ -136,27 +136,37 @@ ROWS = "expected rows of integers (slot, server, count)"
         (partial(oasis.solve, SMALL, params=3), "params", "expected AutoParams for method ", "3"),
         (
             partial(oasis.solve, SMALL, "milp", params={"presolve": 3}),
-            *("presolve", "expected true or false", "3"),
+            "presolve",
+            "expected true or false",
+            "3",
         ),
         (partial(oasis.Schedule, "a", workers="x", ps=[]), "workers", ROWS, "'x'"),
         (partial(oasis.Schedule, "a", [], ps=[[0, 0, 1.5]]), "ps", ROWS, "[[0, 0, 1.5]]"),
         (
             partial(oasis.Instance, 4, SMALL.cluster, [JOB, 1]),
-            *("jobs[1]", "expected an object of oasis.Job", "1"),
+            "jobs[1]",
+            "expected an object of oasis.Job",
+            "1",
         ),
         (
             partial(oasis.OASiS.from_instance, SMALL, scale="x"),
-            *("scale", "expected a finite number > 0", "'x'"),
+            "scale",
+            "expected a finite number > 0",
+            "'x'",
         ),
         (
             partial(oasis.OASiS.from_instance, SMALL, min_utility_fraction=None),
-            *("min_utility_fraction", "expected 0 <= phi < 1", "None"),
+            "min_utility_fraction",
+            "expected 0 <= phi < 1",
+            "None",
         ),
         (partial(oasis.Recourse, seconds="x"), "seconds", "expected a number >= 0", "'x'"),
         (lambda: service().submit(3), "job", "expected an object of oasis.Job", "3"),
         (
             lambda: service().submit(replace(JOB, arrival=4)),
-            *("arrival", "expected the present slot 0", "4"),
+            "arrival",
+            "expected the present slot 0",
+            "4",
         ),
         (lambda: service().cancel("b"), "job_id", "expected a live job", "'b'"),
         (lambda: service().cancel(5), "job_id", "expected a live job", "5"),
@@ -166,7 +176,9 @@ ROWS = "expected rows of integers (slot, server, count)"
         (lambda: service().lose("b"), "server", "expected the id of a se", "'b'"),
         (
             lambda: rigid([PlainJob("a", 0.0, 1.0, 1)], servers=1.5),
-            *("servers", "expected an integer >= 1", "1.5"),
+            "servers",
+            "expected an integer >= 1",
+            "1.5",
         ),
         *(
             (partial(made, seed=seed), "seed", "expected an integer >= 0", repr(seed))
