@@ -98,10 +98,8 @@ class Comparison(Summarised):
         policies = entry(data, "policies", read)
         rows = {name: ReadRow(name, row) for name, row in policies.items()}
         about = {name: value for name, value in data.items() if name not in ("kind", "policies")}
-        if about.get("optimum") is not None:
-            with located_at("optimum"):
-                for name, reader in _OPTIMUM.items():
-                    entry(about["optimum"], name, reader)
+        if "optimum" in about:
+            entry(about, "optimum", document.optional(document.record(dict, **_OPTIMUM)))
         return cls(entry(data, "kind", text), rows, about)
 
 

@@ -438,17 +438,14 @@ def _setting_tables(result: WhatIf) -> list[Table]:
         rows.append((BOUND, *(duration_text(one.bound) for one in settings)))
         title = "Mean from submission to end at other loads and machines"
         shown.append(_table(title, ("policy", *texts), rows))
+    grows = {True: "grows for ever", False: "does not grow"}
     rows = [
         (
             text,
             brief(one.wanted_gpu_hours),
             brief(one.gpu_hours),
             percent(one.offered),
-            "-"
-            if one.offered is None
-            else "grows for ever"
-            if one.offered > 1
-            else "does not grow",
+            "-" if one.offered is None else grows[one.offered > 1],
         )
         for text, one in zip(texts, settings, strict=True)
     ]
