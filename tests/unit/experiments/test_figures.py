@@ -332,20 +332,13 @@ SOME: dict[str, tuple[int, Callable[[Case], bool]]] = {
     "kod2-4": (1, lambda case: True),
     "kod2-7": (20, lambda case: (case["model"], case["batch"]) == ("CNN-rand", 64)),
     "kod2-8": (20, lambda case: case["model"] == "CNN-rand"),
-    "controllers": (20, lambda case: case["policy"] in ("dragon", "las") and case["load"] == 1.0),
+    "controllers": (20, lambda case: case["policy"] == "las" and case["load"] == 1.0),
     "deadlines": (5, lambda case: case["policy"] == "dragon" and case["load"] == 1.0),
     "priority-queue": (1, lambda case: True),
     "specon-2": (20, lambda case: True),
     "specon-9": (1, lambda case: True),
-    "specon-sensitivity": (
-        100,
-        lambda case: (
-            (case["figure"], case["crowding"]) == ("5", "costs nothing")
-            and case["choice"] in (None, "cluster")
-        ),
-    ),
 }
-NIGHTLY = ("specon-5", "specon-table3")
+NIGHTLY = ("specon-5", "specon-sensitivity", "specon-table3")
 
 
 @pytest.mark.parametrize(
