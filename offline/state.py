@@ -10,8 +10,6 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-import numpy as np
-
 from oasis.certify.verify import verify
 from oasis.model.decision import Decision
 from oasis.model.errors import SolverError
@@ -20,7 +18,7 @@ from oasis.model.rounding import FloatArray
 from oasis.model.schedule import Schedule
 from oasis.model.summary import Facts, Summarised
 from oasis.online.oasis import OASiS
-from oasis.simulator import simulate
+from oasis.simulator import Policy, simulate
 from oasis.simulator.result import Run
 from oasis.solvers import PROOF, TRUST, SolveProgress, Status, relative_gap
 from oasis.solvers.budget import Budget, OutOfTimeError
@@ -332,11 +330,12 @@ def warm_start_of(
 def decide(
     instance: Instance,
     state: SolveState,
-    make: Callable[[], OASiS],
+    make: Callable[[], Policy],
     on_decision: Callable[[Decision], None] | None = None,
+    phase: Phase = Phase.ONLINE,
 ) -> tuple[Run, WarmStart]:
-    """Run the scheduler from `make` and record its schedules in `state`; return run and start."""
-    state.enter(Phase.ONLINE)
+    """Run the policy from `make` and record its schedules in `state`; return run and start."""
+    state.enter(phase)
     state.record_bound(trivial_bound(instance), Phase.TRIVIAL)
     decided: dict[str, Schedule] = {}
 
@@ -347,18 +346,17 @@ def decide(
             on_decision(decision)
 
     try:
-        scheduler = make()
-        run = simulate(instance, scheduler, on_decision=note)
+        policy = make()
+        run = simulate(instance, policy, on_decision=note)
     except KeyboardInterrupt:
         state.record_solution(verify(instance, decided), decided)
         raise
     value = verify(instance, run)
     state.record_solution(value, run.schedules)
-    ledger = scheduler.ledger
-    prices = OnlinePrices(
-        np.asarray(ledger.worker_prices), np.asarray(ledger.ps_prices), run.schedules
-    )
-    return run, WarmStart(run.schedules, prices, Phase.ONLINE, value)
+    prices = None
+    if isinstance(policy, OASiS):
+        prices = OnlinePrices(policy.ledger.worker_prices, policy.ledger.ps_prices, run.schedules)
+    return run, WarmStart(run.schedules, prices, phase, value)
 
 
 def conclude(

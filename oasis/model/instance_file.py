@@ -89,6 +89,7 @@ def write(instance: Instance, path: str | os.PathLike[str]) -> None:
     ...     print(path.read_text().splitlines()[1].strip())
     "format": "oasis-instance",
     """
+    expect_instance(instance)
     write_text(path, json_text(instance_to_dict(instance)))
 
 
@@ -123,9 +124,7 @@ def cluster_to_dict(cluster: Cluster) -> dict[str, Any]:
 
 def instance_to_dict(instance: Instance) -> dict[str, Any]:
     """Return `instance` as plain data, the inverse of `instance_from_dict`."""
-    expect_instance(instance)
-    data = {"format": FORMAT, "version": VERSION, **plain(instance)}
-    data |= cluster_to_dict(instance.cluster)
+    data = {"format": FORMAT, "version": VERSION, **plain(instance.cluster), **plain(instance)}
     metadata = {"metadata": dict(instance.metadata)} if instance.metadata else {}
     return {name: data[name] for name in _TOP} | metadata
 
