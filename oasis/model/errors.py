@@ -15,6 +15,14 @@ def describe(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
+def no_result(name: str, expected: str, value: object) -> TypeError:
+    """Return the error for an argument that is no result; it explains how to read a file."""
+    got = describe(value)
+    if isinstance(value, (str, os.PathLike)):
+        got += f"; oasis.read_result({os.fspath(value)!r}) reads one from that file"
+    return TypeError(f"{name}: expected {expected}, got {got}")
+
+
 class OasisError(Exception):
     """Base class of every error the toolkit raises on purpose.
 
