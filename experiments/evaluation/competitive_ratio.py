@@ -291,14 +291,14 @@ def measure(
     """Run and solve as `competitive_ratio`; inside `raising()`, Ctrl-C raises KeyboardInterrupt."""
     decided: list[Decision] = []
     policy: Policy | None = None
-    online = SolveState(Budget(), on_progress)
+    online = SolveState(instance, Budget(), on_progress)
     try:
         with raising():
             made = policy = make()
             phase = Phase.ONLINE if isinstance(made, OASiS) else Phase.WARM_START
-            run, start = decide(instance, online, lambda: made, decided.append, phase)
+            run, start = decide(online, lambda: made, decided.append, phase)
     except KeyboardInterrupt:
-        offline = online.result(instance, Status.INTERRUPTED, method, {})
+        offline = online.result(Status.INTERRUPTED, method, {})
         seed = instance.metadata.get("seed")
         # The policy may not have been made by then.
         name, parameters = (OASiS.name, {}) if policy is None else (policy.name, policy.parameters)
