@@ -19,7 +19,7 @@ from oasis.certify.duality import dual_objective
 from oasis.certify.verify import HasDecisions
 from oasis.model.cluster import Cluster
 from oasis.model.document import entry, mapping, optional, real
-from oasis.model.errors import InputError, no_result
+from oasis.model.errors import InputError, describe_or_read
 from oasis.model.groups import GROUPS, PerGroup, TaskGroup
 from oasis.model.instance import Instance, Job, expect_instance
 from oasis.model.resources import as_array
@@ -212,7 +212,8 @@ def certify(instance: Instance, run: PricedRun) -> Certificate | WeakDuality:
     """
     expect_instance(instance)
     if not (hasattr(run, "bounds") and hasattr(run, "decisions")):
-        raise no_result("run", "a Run of OASiS", run)
+        got = describe_or_read(run, "read_result")
+        raise TypeError(f"run: expected a Run of OASiS, got {got}")
     if run.bounds is None:
         none = f"policy {run.policy!r} has no prices, so Theorem 4 says nothing of it"
         raise InputError("", none)

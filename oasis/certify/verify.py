@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from oasis.model import rounding
 from oasis.model.decision import Decision
-from oasis.model.errors import VerificationError, no_result
+from oasis.model.errors import VerificationError, describe_or_read
 from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.instance import Instance, Job, expect_instance
 from oasis.model.rounding import TOLERANCE, FloatArray, IntArray
@@ -195,8 +195,8 @@ def verify(instance: Instance, result: HasSchedules | Mapping[str, Schedule]) ->
     """
     expect_instance(instance)
     if not isinstance(result, Mapping) and not hasattr(result, "schedules"):
-        expected = "a Run, an OfflineResult or a mapping of job ids to schedules"
-        raise no_result("result", expected, result)
+        expected = "expected a Run, an OfflineResult or a mapping of job ids to schedules"
+        raise TypeError(f"result: {expected}, got {describe_or_read(result, 'read_result')}")
     schedules = result if isinstance(result, Mapping) else result.schedules
     known = {job.id: job for job in instance.jobs}
     for job_id, schedule in schedules.items():

@@ -15,12 +15,11 @@ def describe(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def no_result(name: str, expected: str, value: object) -> TypeError:
-    """Return the error for an argument that is no result; it explains how to read a file."""
-    got = describe(value)
-    if isinstance(value, (str, os.PathLike)):
-        got += f"; oasis.read_result({os.fspath(value)!r}) reads one from that file"
-    return TypeError(f"{name}: expected {expected}, got {got}")
+def describe_or_read(value: Any, reader: str) -> str:
+    """Describe a wrong value; of a path, also say which function `reader` reads that file."""
+    is_path = isinstance(value, (str, os.PathLike))
+    advice = f"; oasis.{reader}({os.fspath(value)!r}) reads one from that file" if is_path else ""
+    return describe(value) + advice
 
 
 class OasisError(Exception):

@@ -7,7 +7,7 @@ import os
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from oasis.model.document import mapping
+from oasis.model.document import entry, mapping
 from oasis.model.errors import InstanceError, describe
 from oasis.model.file_kinds import INSTANCE, kind_of_data, read_content, refuse_other
 from oasis.model.files import json_text, write_text
@@ -98,9 +98,7 @@ def instance_from_dict(data: Any) -> Instance:
     check_keys(data, _REQUIRED, optional=("ps_servers", "metadata"))
     for name, value in (("format", FORMAT), ("version", VERSION)):
         Fixed(value).check(data[name], name)
-    metadata = data.get("metadata", {})
-    if not isinstance(metadata, Mapping):
-        raise InstanceError("metadata", "expected an object", metadata)
+    metadata = entry(data, "metadata", mapping) if "metadata" in data else {}
     try:
         # Python reads NaN from a file, but no strict reader would take the file that we write.
         json.dumps(metadata, allow_nan=False)
