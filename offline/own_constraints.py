@@ -8,7 +8,6 @@ from typing import Any
 
 import pulp
 
-from oasis.certify.verify import verify
 from oasis.model.errors import InputError
 from oasis.model.instance import Instance, expect_instance
 from oasis.model.schedule import Schedule, placements
@@ -130,7 +129,7 @@ class OfflineModel:
         self._check()
         stop = stop_of(stop, time_limit, work_limit, gap, no_improvement)
         budget = stop.start()
-        state = SolveState(budget, on_progress)
+        state = SolveState(self.instance, budget, on_progress)
         parameters: dict[str, Any] = {
             **stop.to_dict(),
             "seed": integer(seed, "seed", maximum=LARGEST_SEED),
@@ -141,7 +140,7 @@ class OfflineModel:
             state.enter(Phase.COMPACT)
             return self._solved(state, budget, seed)
 
-        return conclude(self.instance, state, work, "milp", parameters)
+        return conclude(state, work, "milp", parameters)
 
     def _check(self) -> None:
         """Raise `InputError` for a changed objective, or variables that share a name."""
@@ -172,7 +171,7 @@ class OfflineModel:
             if any(solution.values.get(var.name, 0.0) > 0.5 for var in c.done.values())
         }
         if solution.objective is not None:
-            state.record_solution(verify(self.instance, schedules), schedules)
+            state.record_solution(schedules)
         state.record_bound(solution.bound)
         return solution.status
 

@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Generic, TypeVar, cast
 import numpy as np
 
 from oasis.model.errors import InputError
-from oasis.model.instance import Instance
 from oasis.solvers import Status
 from oasis.solvers.budget import Budget
 from offline.model.arrays import OfflineArrays
@@ -23,9 +22,9 @@ P = TypeVar("P", bound=Params)
 class OfflineProblem:
     """An instance, its arrays, and the state of the solve."""
 
-    def __init__(self, instance: Instance, start: WarmStart, state: SolveState) -> None:
-        self.instance, self.start, self.state = instance, start, state
-        self.arrays = OfflineArrays.of(instance)
+    def __init__(self, start: WarmStart, state: SolveState) -> None:
+        self.instance, self.start, self.state = state.instance, start, state
+        self.arrays = OfflineArrays.of(state.instance)
 
 
 class Method(ABC, Generic[P]):

@@ -21,7 +21,6 @@ from typing import IO, Any
 
 from oasis.certify.verify import verify
 from oasis.model.errors import InstanceError, SolverError, VerificationError
-from oasis.model.instance import Instance
 from oasis.model.instance_file import instance_to_dict
 from oasis.model.rounding import FloatArray
 from oasis.model.schedule import Schedule
@@ -93,12 +92,11 @@ class StateExchange:
     def __init__(
         self,
         partner: Partner,
-        instance: Instance,
         state: SolveState,
         known: tuple[Mapping[str, Schedule], float],
         by: str,
     ) -> None:
-        self.partner, self.instance, self.state, self._by = partner, instance, state, by
+        self.partner, self.state, self._by = partner, state, by
         self._sent, self._sent_bound = known
         partner.on("schedules", self._take_schedules)
         partner.on("bound", self._take_bound)
@@ -117,12 +115,12 @@ class StateExchange:
     def _take_schedules(self, content: tuple[Mapping[str, Schedule], str]) -> None:
         state, (schedules, by) = self.state, content
         try:
-            value = verify(self.instance, schedules)
+            worth = verify(state.instance, schedules)
         except VerificationError as error:
             raise SolverError(f"the second process found infeasible schedules: {error}") from error
-        if value > (state.incumbent or 0.0):
+        if worth > (state.incumbent or 0.0):
             self._sent = schedules  # the other process has them
-            state.record_solution(value, schedules, by)
+            state.record_solution(schedules, by, worth)
 
     def _take_bound(self, bound: float) -> None:
         self._sent_bound = min(self._sent_bound, bound)  # it knows
@@ -158,13 +156,13 @@ class ProcessTask:
 class Helper:
     """Context manager: a second process that works on `task` and exchanges results with `state`."""
 
-    def __init__(self, instance: Instance, state: SolveState, task: ProcessTask) -> None:
-        self.instance, self.state, self.task = instance, state, task
+    def __init__(self, state: SolveState, task: ProcessTask) -> None:
+        self.state, self.task = state, task
         self.process: subprocess.Popen[bytes] | None = None
         self._outbox: queue.SimpleQueue[ProcessTask | Message | None] = queue.SimpleQueue()
         self.partner = Partner(self._send)
         known = state.schedules, state.bound
-        self._exchange = StateExchange(self.partner, instance, state, known, task.phase)
+        self._exchange = StateExchange(self.partner, state, known, task.phase)
         takers = (("status", self._take_status), ("error", self._fail), ("ended", self._take_ended))
         for kind, take in takers:
             self.partner.on(kind, take)
@@ -235,7 +233,7 @@ class Helper:
         seconds = None if budget.limit is None else max(0.0, budget.limit - budget.elapsed)
         return replace(
             self.task,
-            instance=instance_to_dict(replace(self.instance, metadata={})),
+            instance=instance_to_dict(replace(state.instance, metadata={})),
             schedules=state.schedules,
             bound=state.bound,
             seconds=seconds,

@@ -155,16 +155,8 @@ class OfflineResult(Summarised):
         >>> list(solve(instance, method="milp").to_frame()["job_id"])
         ['j0', 'j2']
         """
-        rows = [
-            {
-                "job_id": plan.job_id,
-                "start": plan.start,
-                "completion": plan.completion,
-                "worker_slots": plan.worker_slots,
-            }
-            for plan in self.schedules.values()
-        ]
-        return frame(rows, FRAME)
+        plans = self.schedules.values()
+        return frame([{name: getattr(plan, name) for name in FRAME} for plan in plans], FRAME)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON; ``seconds`` and ``history`` are measured. See `from_dict`."""

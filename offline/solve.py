@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from oasis.certify.verify import verify
 from oasis.model.choices import choice
 from oasis.model.instance import Instance, expect_instance
 from oasis.model.validation import LARGEST_SEED, integer
@@ -136,15 +135,15 @@ def solve(
     LOGGER.info("%s on %d jobs until %s, seed %d", chosen.name, len(instance.jobs), stop, seed)
 
     # 1. Where to start: a run of OASiS gives schedules, and prices for the methods that need them.
-    online = SolveState(Budget(), on_progress)
+    online = SolveState(instance, Budget(), on_progress)
     try:
-        start = warm_start_of(instance, warm_start, online, needs_prices=chosen.needs_prices)
+        start = warm_start_of(warm_start, online, needs_prices=chosen.needs_prices)
     except KeyboardInterrupt:
-        return online.result(instance, Status.INTERRUPTED, chosen.name, {})
+        return online.result(Status.INTERRUPTED, chosen.name, {})
 
     # 2. What the method works on, and what it may spend, from now on.
     budget = stop.start() if chosen.heeds_limits else Budget()
-    problem = OfflineProblem(instance, start, SolveState(budget, on_progress))
+    problem = OfflineProblem(start, SolveState(instance, budget, on_progress))
     parameters = {"params": chosen.params.to_dict()}
     if chosen.heeds_limits:
         parameters |= {**stop.to_dict(), "seed": seed, "warm_start": str(start.source)}
@@ -153,12 +152,10 @@ def solve(
     # 3. The method, from a verified incumbent on; whatever ends it, what is known is the result.
     def work() -> Status:
         problem.state.enter(start.source)
-        known = start.schedules
-        value = verify(instance, known) if start.value is None else start.value
-        problem.state.record_solution(value, known)
+        problem.state.record_solution(start.schedules, worth=start.value)
         return chosen.solve(problem, budget, np.random.default_rng(seed))
 
-    return conclude(instance, problem.state, work, chosen.name, parameters)
+    return conclude(problem.state, work, chosen.name, parameters)
 
 
 def params_of(method: str) -> type[Params]:

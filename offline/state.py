@@ -10,8 +10,6 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-import numpy as np
-
 from oasis.certify.verify import verify
 from oasis.model.decision import Decision
 from oasis.model.errors import SolverError
@@ -20,7 +18,7 @@ from oasis.model.rounding import FloatArray
 from oasis.model.schedule import Schedule
 from oasis.model.summary import Facts, Summarised
 from oasis.online.oasis import OASiS
-from oasis.simulator import simulate
+from oasis.simulator import Policy, simulate
 from oasis.simulator.result import Run
 from oasis.solvers import PROOF, TRUST, SolveProgress, Status, relative_gap
 from oasis.solvers.budget import Budget, OutOfTimeError
@@ -75,9 +73,12 @@ class SolveState:
     """The interval so far: incumbent, bound, their origin and history."""
 
     def __init__(
-        self, budget: Budget, on_progress: Callable[[SolveProgress], None] | None = None
+        self,
+        instance: Instance,
+        budget: Budget,
+        on_progress: Callable[[SolveProgress], None] | None = None,
     ) -> None:
-        self.budget = budget
+        self.instance, self.budget = instance, budget
         self.phase: str = Phase.TRIVIAL
         self.history: list[Milestone] = []
         self.notes: dict[str, Any] = {}
@@ -123,14 +124,19 @@ class SolveState:
         self._report()
 
     def record_solution(
-        self, incumbent: float, schedules: Mapping[str, Schedule], by: str | None = None
-    ) -> None:
-        """Record a verified solution and its value, found by the current phase or `by`."""
-        if self.incumbent is None or incumbent > self.incumbent:
-            self._best = (incumbent, schedules, self.phase if by is None else by)
-            LOGGER.info("incumbent %g by %s", incumbent, self._best[2])
+        self, schedules: Mapping[str, Schedule], by: str | None = None, worth: float | None = None
+    ) -> float:
+        """Verify schedules, if nobody has found their `worth` so, and record them; return it.
+
+        They were found by the current phase or `by`; those that are no better are not kept.
+        """
+        worth = verify(self.instance, schedules) if worth is None else worth
+        if self.incumbent is None or worth > self.incumbent:
+            self._best = (worth, schedules, self.phase if by is None else by)
+            LOGGER.info("incumbent %g by %s", worth, self._best[2])
             self._check()
             self._note()
+        return worth
 
     def record_bound(self, bound: float, by: str | None = None) -> None:
         """Record a bound, proved by the current phase or `by`."""
@@ -177,14 +183,12 @@ class SolveState:
                 self.notes["skipped"] = str(late)
                 LOGGER.info("skipped: %s", late)
 
-    def result(
-        self, instance: Instance, status: Status, method: str, parameters: Mapping[str, Any]
-    ) -> OfflineResult:
+    def result(self, status: Status, method: str, parameters: Mapping[str, Any]) -> OfflineResult:
         """Build the result; a time limit with a closed gap counts as a proof."""
         _, schedules, found_by = self._best
-        bound, proved_by = min(self._proof, (trivial_bound(instance), Phase.TRIVIAL.value))
+        bound, proved_by = min(self._proof, (trivial_bound(self.instance), Phase.TRIVIAL.value))
         # Once more at the end, whatever each step has verified: this number is what is stated.
-        objective = verify(instance, schedules)
+        objective = verify(self.instance, schedules)
         LOGGER.info("schedules verified: worth %g", objective)
         # The limit came between the last improvement and the next check of the gap.
         if status is self.budget.status and bound - objective <= PROOF * abs(objective):
@@ -316,28 +320,27 @@ class WarmStart(Summarised):
 Start = WarmStart | Mapping[str, Schedule] | None
 
 
-def warm_start_of(
-    instance: Instance, warm: Start, state: SolveState, *, needs_prices: bool
-) -> WarmStart:
+def warm_start_of(warm: Start, state: SolveState, *, needs_prices: bool) -> WarmStart:
     """Return `warm` as a `WarmStart`; run OASiS if it is None, or lacks prices that are needed."""
+    instance = state.instance
     if warm is None:
-        return decide(instance, state, lambda: OASiS.from_instance(instance))[1]
+        return decide(state, lambda: OASiS.from_instance(instance))[1]
     start = warm if isinstance(warm, WarmStart) else WarmStart(warm)
     if start.prices is not None or not needs_prices:
         return start
-    _, online = decide(instance, SolveState(Budget()), lambda: OASiS.from_instance(instance))
+    _, online = decide(SolveState(instance, Budget()), lambda: OASiS.from_instance(instance))
     return replace(start, prices=online.prices)
 
 
 def decide(
-    instance: Instance,
     state: SolveState,
-    make: Callable[[], OASiS],
+    make: Callable[[], Policy],
     on_decision: Callable[[Decision], None] | None = None,
+    phase: Phase = Phase.ONLINE,
 ) -> tuple[Run, WarmStart]:
-    """Run the scheduler from `make` and record its schedules in `state`; return run and start."""
-    state.enter(Phase.ONLINE)
-    state.record_bound(trivial_bound(instance), Phase.TRIVIAL)
+    """Run the policy from `make` and record its schedules in `state`; return run and start."""
+    state.enter(phase)
+    state.record_bound(trivial_bound(state.instance), Phase.TRIVIAL)
     decided: dict[str, Schedule] = {}
 
     def note(decision: Decision) -> None:
@@ -347,34 +350,28 @@ def decide(
             on_decision(decision)
 
     try:
-        scheduler = make()
-        run = simulate(instance, scheduler, on_decision=note)
+        policy = make()
+        run = simulate(state.instance, policy, on_decision=note)
     except KeyboardInterrupt:
-        state.record_solution(verify(instance, decided), decided)
+        state.record_solution(decided)
         raise
-    value = verify(instance, run)
-    state.record_solution(value, run.schedules)
-    ledger = scheduler.ledger
-    prices = OnlinePrices(
-        np.asarray(ledger.worker_prices), np.asarray(ledger.ps_prices), run.schedules
-    )
-    return run, WarmStart(run.schedules, prices, Phase.ONLINE, value)
+    worth = state.record_solution(run.schedules, worth=verify(state.instance, run))
+    prices = None
+    if isinstance(policy, OASiS):
+        prices = OnlinePrices(policy.ledger.worker_prices, policy.ledger.ps_prices, run.schedules)
+    return run, WarmStart(run.schedules, prices, phase, worth)
 
 
 def conclude(
-    instance: Instance,
-    state: SolveState,
-    work: Callable[[], Status],
-    method: str,
-    parameters: Mapping[str, Any],
+    state: SolveState, work: Callable[[], Status], method: str, parameters: Mapping[str, Any]
 ) -> OfflineResult:
     """Call `work`, which solves and reports to `state`; return the result, whatever ends it."""
     try:
-        state.record_bound(trivial_bound(instance), Phase.TRIVIAL)
+        state.record_bound(trivial_bound(state.instance), Phase.TRIVIAL)
         status = None
         with state.in_time():
             status = work()
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
     status = status or state.budget.status
-    return state.result(instance, status, method, {**parameters, **state.notes})
+    return state.result(status, method, {**parameters, **state.notes})

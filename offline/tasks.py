@@ -19,7 +19,6 @@ from typing import IO, Any
 
 import numpy as np
 
-from oasis.certify.verify import verify
 from oasis.model.errors import OasisError
 from oasis.model.instance_file import instance_from_dict
 from oasis.solvers.budget import Budget, OutOfTimeError
@@ -41,23 +40,22 @@ class Child:
     """The second process's work on one task; it sends messages with what it finds."""
 
     def __init__(self, task: ProcessTask, send: Callable[[Message], None]) -> None:
-        self.instance, self.bound = instance_from_dict(task.instance), task.bound
         prices = None if task.prices is None else OnlinePrices(*task.prices, task.schedules)
-        self.start = WarmStart(task.schedules, prices)
+        self.start, self.bound = WarmStart(task.schedules, prices), task.bound
         self.method, self.seed = TASKS[task.name](task.params), task.seed
-        self.state, self.partner = SolveState(Budget(task.seconds)), Partner(send)
+        self.partner = Partner(send)
+        self.state = SolveState(instance_from_dict(task.instance), Budget(task.seconds))
         known = task.schedules, task.bound
-        exchange = StateExchange(self.partner, self.instance, self.state, known, OTHERS)
+        exchange = StateExchange(self.partner, self.state, known, OTHERS)
         self.report = self.state.on_progress = exchange.report
         self.state.budget.stopping.listen = self.partner.listen
 
     def run(self) -> None:
         """Work on the task; send the status or the error as the last message."""
-        known = self.start.schedules
         try:
-            self.state.record_solution(verify(self.instance, known), known, self.start.source)
+            self.state.record_solution(self.start.schedules, self.start.source)
             self.state.record_bound(self.bound, OTHERS)
-            problem = OfflineProblem(self.instance, self.start, self.state)
+            problem = OfflineProblem(self.start, self.state)
             rng = np.random.default_rng(self.seed)
             status = self.method.assist(problem, self.state.budget, rng, self.partner)
         except OutOfTimeError:

@@ -480,6 +480,10 @@ class JobComparison:
             return "neither" if self.offline is None else "offline"
         return "online" if self.offline is None else "both"
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the results as plain data for JSON."""
+        return asdict(self) | {"taken_by": self.taken_by}
+
 
 def compare_jobs(instance: Instance, result: CompetitiveRatio) -> list[JobComparison]:
     """Compare online and offline schedules of `result` job by job, in the order of the instance."""
@@ -503,9 +507,3 @@ def totals(rows: list[JobComparison]) -> dict[str, dict[str, float]]:
         }
         for name, group in groups.items()
     }
-
-
-def to_dict(rows: list[JobComparison]) -> dict[str, Any]:
-    """Return the jobs and their totals as plain data for JSON."""
-    jobs = [asdict(row) | {"taken_by": row.taken_by} for row in rows]
-    return {"jobs": jobs, "totals": totals(rows)}

@@ -11,12 +11,7 @@ from functools import partial
 from types import EllipsisType
 from typing import Any
 
-from oasis.certify.certificate import (
-    Certificate,
-    WeakDuality,
-    any_certificate,
-    certify,
-)
+from oasis.certify.certificate import Certificate, WeakDuality, any_certificate, certify
 from oasis.certify.verify import verify
 from oasis.model.decision import Decision
 from oasis.model.document import entry, flag, mapping, optional, real
@@ -25,14 +20,14 @@ from oasis.model.instance import Instance, expect_instance
 from oasis.model.schedule import schedules_by_job
 from oasis.model.summary import Facts, Summarised, short
 from oasis.online.oasis import OASiS
-from oasis.simulator import Policy, simulate
+from oasis.simulator import Policy
 from oasis.simulator.result import Run
 from oasis.solvers import PROOF, SolveProgress, Status
 from oasis.solvers.budget import Budget, Stop, stop_of
 from oasis.version import __version__
 from offline.result import OfflineResult
 from offline.solve import solve
-from offline.state import Phase, SolveState, WarmStart, decide
+from offline.state import Phase, SolveState, decide
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -296,20 +291,14 @@ def measure(
     """Run and solve as `competitive_ratio`; inside `raising()`, Ctrl-C raises KeyboardInterrupt."""
     decided: list[Decision] = []
     policy: Policy | None = None
-    online = SolveState(Budget(), on_progress)
+    online = SolveState(instance, Budget(), on_progress)
     try:
         with raising():
             made = policy = make()
-            if isinstance(made, OASiS):
-                run, start = decide(instance, online, lambda: made, decided.append)
-            else:
-                run = simulate(instance, made, on_decision=decided.append)
-                start = WarmStart(run.schedules, value=verify(instance, run))
+            phase = Phase.ONLINE if isinstance(made, OASiS) else Phase.WARM_START
+            run, start = decide(online, lambda: made, decided.append, phase)
     except KeyboardInterrupt:
-        if policy is not None and not isinstance(policy, OASiS):
-            schedules = {d.job_id: d.schedule for d in decided if d.schedule is not None}
-            online.record_solution(verify(instance, schedules), schedules, Phase.WARM_START)
-        offline = online.result(instance, Status.INTERRUPTED, method, {})
+        offline = online.result(Status.INTERRUPTED, method, {})
         seed = instance.metadata.get("seed")
         # The policy may not have been made by then.
         name, parameters = (OASiS.name, {}) if policy is None else (policy.name, policy.parameters)

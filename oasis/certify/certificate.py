@@ -9,21 +9,21 @@ prices - mu_i):  OPT <= D_0 + alpha_x P + G  (docs/theory, "Theorem 4 on finite 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Protocol
 
 import numpy as np
 
-from oasis.certify.duality import dual_bound
-from oasis.certify.verify import no_result
-from oasis.model.decision import Decision
+from oasis.certify.duality import dual_objective
+from oasis.certify.verify import HasDecisions
+from oasis.model.cluster import Cluster
 from oasis.model.document import entry, mapping, optional, real
-from oasis.model.errors import InputError
-from oasis.model.groups import GROUPS, PerGroup
+from oasis.model.errors import InputError, describe_or_read
+from oasis.model.groups import GROUPS, PerGroup, TaskGroup
 from oasis.model.instance import Instance, Job, expect_instance
 from oasis.model.resources import as_array
-from oasis.model.rounding import FloatArray, IntArray
+from oasis.model.rounding import FloatArray
 from oasis.model.schedule import COUNT, SERVER, Schedule, committed
 from oasis.model.summary import Facts, Summarised, short
 from oasis.model.validation import number
@@ -177,7 +177,7 @@ def any_certificate(data: Mapping[str, Any]) -> Certificate | WeakDuality:
     return kind.from_dict(data)
 
 
-class PricedRun(Protocol):
+class PricedRun(HasDecisions, Protocol):
     """A run of a policy that prices resources, such as OASiS."""
 
     @property
@@ -188,16 +188,6 @@ class PricedRun(Protocol):
     @property
     def bounds(self) -> PriceBounds | OwnPrices | None:
         """The price bounds or prices of the policy; None if it has none."""
-        ...
-
-    @property
-    def decisions(self) -> Sequence[Decision]:
-        """In order of arrival."""
-        ...
-
-    @property
-    def schedules(self) -> Mapping[str, Schedule]:
-        """Schedule of each admitted job."""
         ...
 
     @property
@@ -222,11 +212,11 @@ def certify(instance: Instance, run: PricedRun) -> Certificate | WeakDuality:
     """
     expect_instance(instance)
     if not (hasattr(run, "bounds") and hasattr(run, "decisions")):
-        raise no_result("run", "a Run of OASiS", run)
+        got = describe_or_read(run, "read_result")
+        raise TypeError(f"run: expected a Run of OASiS, got {got}")
     if run.bounds is None:
-        raise InputError(
-            "", f"policy {run.policy!r} has no prices, so Theorem 4 says nothing of it"
-        )
+        none = f"policy {run.policy!r} has no prices, so Theorem 4 says nothing of it"
+        raise InputError("", none)
     bounds, cluster = run.bounds, instance.cluster
     laws: PerGroup[Prices] = bounds
     # Usage is added up from the schedules: the run's own ledger
@@ -237,7 +227,7 @@ def certify(instance: Instance, run: PricedRun) -> Certificate | WeakDuality:
         for group, amounts in zip(GROUPS, used, strict=True)
     ]
     if isinstance(bounds, OwnPrices):
-        return WeakDuality(dual_bound(instance, *prices), run.total_utility)
+        return WeakDuality(dual_objective(instance, *prices), run.total_utility)
     payoffs = {decision.job_id: decision.payoff for decision in run.decisions}
     # The final prices, but nothing in use: D(p, q) asks for the best schedule on the empty cluster.
     empty = Ledger.of_arrays(cluster, *prices, *map(np.zeros_like, used))
@@ -245,8 +235,8 @@ def certify(instance: Instance, run: PricedRun) -> Certificate | WeakDuality:
     gaps = (_best_payoff(job, empty) - payoffs[job.id] for job in instance.jobs)
     return Certificate(
         alpha=bounds.alpha,
-        log_alpha_x=_log_alpha_x(instance, run, bounds),
         initial_dual=initial_dual(instance, bounds),
+        log_alpha_x=_log_alpha_x(instance, run, bounds),
         payoff_gap=math.fsum(max(0.0, gap) for gap in gaps),
         online_utility=run.total_utility,
     )
@@ -267,31 +257,27 @@ def initial_dual(instance: Instance, bounds: PriceBounds) -> float:
 
 
 def _log_alpha_x(instance: Instance, run: PricedRun, bounds: PriceBounds) -> float:
-    cluster = instance.cluster
     largest = 0.0  # alpha_x is at least 1
     for job in instance.jobs:
         schedule = run.schedules.get(job.id)
         if schedule is None:
             continue
         for group in GROUPS:
-            demand = as_array(group.of(job.in_form(schedule.form)), cluster.resources)
-            # One commit adds all tasks of a job on a server at once: this step is
-            # what the printed proof takes for infinitesimal.
-            steps = _steps(group.placed(schedule), demand, group.capacity(cluster))
-            largest = max(largest, _log_growth(group.of(bounds).log_ratio, steps))
+            growth = _log_growth(instance.cluster, group, job, schedule, group.of(bounds).log_ratio)
+            largest = max(largest, growth)
     return largest
 
 
-def _steps(rows: IntArray, demand: FloatArray, capacity: FloatArray) -> FloatArray:
-    """Return the share of capacity that each placement takes of each resource, shape (P, R)."""
-    added = rows[:, COUNT, None] * demand
-    limit = capacity[rows[:, SERVER]]
-    share: FloatArray = np.divide(added, limit, out=np.zeros_like(added), where=limit > 0)
-    return share
-
-
-def _log_growth(log_ratio: FloatArray, steps: FloatArray) -> float:
+def _log_growth(
+    cluster: Cluster, group: TaskGroup, job: Job, schedule: Schedule, log_ratio: FloatArray
+) -> float:
     """Return the largest ln(ln(U/L) (e^x - 1) / x) for x = ln(U/L) * step > 0; 0 without any."""
+    # One commit adds all tasks of a job on a server at once: this step, a share of the capacity,
+    # is what the printed proof takes for infinitesimal.
+    rows, demand = group.placed(schedule), group.of(job.in_form(schedule.form))
+    added = rows[:, COUNT, None] * as_array(demand, cluster.resources)
+    limit = group.capacity(cluster)[rows[:, SERVER]]
+    steps = np.divide(added, limit, out=np.zeros_like(added), where=limit > 0)
     x = (log_ratio * steps)[steps * log_ratio > 0]
     rates = np.broadcast_to(log_ratio, steps.shape)[steps * log_ratio > 0]
     if not x.size:

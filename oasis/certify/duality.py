@@ -17,7 +17,6 @@ from oasis.model.cluster import Cluster
 from oasis.model.errors import InputError
 from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.instance import Instance, Job, expect_instance
-from oasis.model.resources import as_array
 from oasis.model.rounding import FloatArray
 
 
@@ -55,6 +54,11 @@ def dual_bound(instance: Instance, worker_prices: FloatArray, ps_prices: FloatAr
     100.7 <= 3597.7
     """
     expect_instance(instance)
+    return dual_objective(instance, worker_prices, ps_prices)
+
+
+def dual_objective(instance: Instance, worker_prices: FloatArray, ps_prices: FloatArray) -> float:
+    """Return D(p, q) of (19), where `instance` is known to be one."""
     cluster = instance.cluster
     rent = []
     for group, prices in zip(GROUPS, (worker_prices, ps_prices), strict=True):
@@ -132,13 +136,13 @@ def _unit_costs(
     prices: FloatArray,
 ) -> list[float]:
     """Return the costs, in order, of the `limit` cheapest tasks that the empty `machines` hold."""
-    needs = as_array(demand, resources)
+    needs = [demand.get(name, 0.0) for name in resources]
     costs: list[float] = []
     for server, capacity in machines.items():
         ratios = [
-            min(float(limit), float(capacity[r]) / float(needs[r]))
-            for r in range(len(needs))
-            if needs[r] > 0
+            min(float(limit), float(available) / need)
+            for available, need in zip(capacity, needs, strict=True)
+            if need > 0
         ]
         fits = min([limit, *(int(rounding.floor(ratio)) for ratio in ratios)])
         costs.extend([float(np.dot(prices[server], needs))] * fits)

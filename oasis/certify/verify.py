@@ -7,7 +7,6 @@ the job and the cluster.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
@@ -16,7 +15,7 @@ import numpy.typing as npt
 
 from oasis.model import rounding
 from oasis.model.decision import Decision
-from oasis.model.errors import VerificationError, describe
+from oasis.model.errors import VerificationError, describe_or_read
 from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.instance import Instance, Job, expect_instance
 from oasis.model.rounding import TOLERANCE, FloatArray, IntArray
@@ -196,8 +195,8 @@ def verify(instance: Instance, result: HasSchedules | Mapping[str, Schedule]) ->
     """
     expect_instance(instance)
     if not isinstance(result, Mapping) and not hasattr(result, "schedules"):
-        expected = "a Run, an OfflineResult or a mapping of job ids to schedules"
-        raise no_result("result", expected, result)
+        expected = "expected a Run, an OfflineResult or a mapping of job ids to schedules"
+        raise TypeError(f"result: {expected}, got {describe_or_read(result, 'read_result')}")
     schedules = result if isinstance(result, Mapping) else result.schedules
     known = {job.id: job for job in instance.jobs}
     for job_id, schedule in schedules.items():
@@ -225,14 +224,6 @@ def verify(instance: Instance, result: HasSchedules | Mapping[str, Schedule]) ->
         if stated is not None and not math.isclose(stated, total, rel_tol=1e-9, abs_tol=1e-12):
             raise VerificationError("(1) objective", f"{name} is {stated}, recomputed {total}")
     return total
-
-
-def no_result(name: str, expected: str, value: object) -> TypeError:
-    """Return the error for an argument that is no result; it explains how to read a file."""
-    got = describe(value)
-    if isinstance(value, (str, os.PathLike)):
-        got += f"; oasis.read_result({os.fspath(value)!r}) reads one from that file"
-    return TypeError(f"{name}: expected {expected}, got {got}")
 
 
 def verify_decisions(instance: Instance, run: HasDecisions) -> None:

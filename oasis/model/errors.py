@@ -15,6 +15,13 @@ def describe(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
+def describe_or_read(value: Any, reader: str) -> str:
+    """Describe a wrong value; of a path, also say which function `reader` reads that file."""
+    is_path = isinstance(value, (str, os.PathLike))
+    advice = f"; oasis.{reader}({os.fspath(value)!r}) reads one from that file" if is_path else ""
+    return describe(value) + advice
+
+
 class OasisError(Exception):
     """Base class of every error the toolkit raises on purpose.
 

@@ -12,6 +12,7 @@ from oasis.model.resources import Table
 from oasis.model.validation import LARGEST_AMOUNT, text
 
 VALUES, SPEED = ListOf(Text(), "expected at least one value"), Amount(above=True)
+SIZE = Number(maximum=LARGEST_AMOUNT)
 
 
 class Labels(Table[str]):
@@ -84,10 +85,8 @@ class Form(Record):
     ps: Mapping[str, float] | None = entry(AMOUNTS, "s_i of this form.", None)
     chunks: int | None = entry(Whole(1), "N_i of this form.", None)
     minibatches: int | None = entry(Whole(1), "M_i of this form.", None)
-    minibatch_time: float | None = entry(
-        Number(maximum=LARGEST_AMOUNT), "tau_i of this form.", None
-    )
-    gradient_mb: float | None = entry(Number(maximum=LARGEST_AMOUNT), "e_i of this form.", None)
+    minibatch_time: float | None = entry(SIZE, "tau_i of this form.", None)
+    gradient_mb: float | None = entry(SIZE, "e_i of this form.", None)
     min_workers: int | None = entry(Whole(1), "Fewest workers of this form.", None)
     requires: Mapping[str, Sequence[str]] | None = entry(
         REQUIREMENT, "Machines for the workers of this form.", None

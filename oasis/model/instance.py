@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from oasis.model.cluster import Cluster, Server, expect_cluster
-from oasis.model.errors import InstanceError, describe, located_at
+from oasis.model.errors import InstanceError, describe_or_read, located_at
 from oasis.model.job import Job
 from oasis.model.records import Kind, ListOf, RecordOf, Whole, check, entry
 from oasis.model.resources import BANDWIDTH
@@ -91,10 +90,8 @@ def expect_instance(value: object, name: str = "instance") -> None:
     """Raise `TypeError` unless `value` is an instance, saying how to get one from it."""
     if isinstance(value, Instance):
         return
-    got = describe(value)
-    if isinstance(value, (str, os.PathLike)):
-        got += f"; oasis.read({os.fspath(value)!r}) reads one from that file"
-    elif isinstance(value, type):
+    got = describe_or_read(value, "read")
+    if isinstance(value, type):
         got = f"the class {value.__name__}"
     elif hasattr(value, "decide") or hasattr(value, "submit"):
         got += ", a policy; the instance comes first"

@@ -7,7 +7,7 @@ import os
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from oasis.model.document import mapping
+from oasis.model.document import entry, mapping
 from oasis.model.errors import InstanceError, describe
 from oasis.model.file_kinds import INSTANCE, kind_of_data, read_content, refuse_other
 from oasis.model.files import json_text, write_text
@@ -89,6 +89,7 @@ def write(instance: Instance, path: str | os.PathLike[str]) -> None:
     ...     print(path.read_text().splitlines()[1].strip())
     "format": "oasis-instance",
     """
+    expect_instance(instance)
     write_text(path, json_text(instance_to_dict(instance)))
 
 
@@ -97,9 +98,7 @@ def instance_from_dict(data: Any) -> Instance:
     check_keys(data, _REQUIRED, optional=("ps_servers", "metadata"))
     for name, value in (("format", FORMAT), ("version", VERSION)):
         Fixed(value).check(data[name], name)
-    metadata = data.get("metadata", {})
-    if not isinstance(metadata, Mapping):
-        raise InstanceError("metadata", "expected an object", metadata)
+    metadata = entry(data, "metadata", mapping) if "metadata" in data else {}
     try:
         # Python reads NaN from a file, but no strict reader would take the file that we write.
         json.dumps(metadata, allow_nan=False)
@@ -123,9 +122,7 @@ def cluster_to_dict(cluster: Cluster) -> dict[str, Any]:
 
 def instance_to_dict(instance: Instance) -> dict[str, Any]:
     """Return `instance` as plain data, the inverse of `instance_from_dict`."""
-    expect_instance(instance)
-    data = {"format": FORMAT, "version": VERSION, **plain(instance)}
-    data |= cluster_to_dict(instance.cluster)
+    data = {"format": FORMAT, "version": VERSION, **plain(instance.cluster), **plain(instance)}
     metadata = {"metadata": dict(instance.metadata)} if instance.metadata else {}
     return {name: data[name] for name in _TOP} | metadata
 

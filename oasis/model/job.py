@@ -11,17 +11,16 @@ import numpy.typing as npt
 
 from oasis.model import rounding
 from oasis.model.errors import InstanceError
-from oasis.model.forms import ANY_MACHINE, REQUIREMENT, Form, InForms, Speeds
-from oasis.model.records import AMOUNTS, ListOf, Number, RecordOf, Text, Whole, check, entry
+from oasis.model.forms import ANY_MACHINE, REQUIREMENT, SIZE, Form, InForms, Speeds
+from oasis.model.records import AMOUNTS, ListOf, RecordOf, Text, Whole, check, entry
 from oasis.model.resources import BANDWIDTH
 from oasis.model.rounding import IntArray
 from oasis.model.summary import Facts, Summarised, Unchanging
 from oasis.model.utility import UTILITY, Constant, Deadline, Utility, later
-from oasis.model.validation import LARGEST_AMOUNT, integer, number
+from oasis.model.validation import integer, number
 from oasis.model.worker_counts import WorkerCounts
 
 GBIT_PER_MB = 8e-3  # 8 Gbit in 1000 MB
-SIZE = Number(maximum=LARGEST_AMOUNT)
 MOST_WORK = 1e300  # worker-slots: no horizon is that long, but sums of it are still finite
 
 

@@ -50,7 +50,7 @@ class Benders(Method[BendersParams]):
         duals = parts.primal.duals
         prices = duals.worker_prices, duals.ps_prices
         task = ProcessTask("schedule search", Phase.REPLANNING, params, seed_of(rng), prices)
-        with Helper(problem.instance, state, task) as helper:
+        with Helper(state, task) as helper:
             return decomposition.run(helper)
 
     def prepare(
@@ -59,12 +59,12 @@ class Benders(Method[BendersParams]):
         """Return the decomposition, after solving the LP and running heuristics to guide it."""
         params, state, arrays = self.params, problem.state, problem.arrays
         assert problem.start.prices is not None
-        best = BestSolution.of(problem.instance, arrays, state)
+        best = BestSolution.of(arrays, state)
         windows = WindowSearch(arrays, best, rng)
         windows.start(stop.share(SEARCH_SHARE).within(params.search_limit))
         state.enter(Phase.CONFIGURATION_LP)
         part, prices = stop.share(PRICES_SHARE), problem.start.prices
-        bound = solve_configuration_lp(problem.instance, arrays, prices, state, part, PRICING)
+        bound = solve_configuration_lp(arrays, prices, state, part, PRICING)
         if bound.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         duals = DualValues.of(arrays, bound.worker_prices, bound.ps_prices, state.budget)
@@ -79,7 +79,7 @@ class Benders(Method[BendersParams]):
         prices, arrays = problem.start.prices, problem.arrays
         assert prices is not None
         with problem.state.in_time():
-            best = BestSolution.of(problem.instance, arrays, problem.state)
+            best = BestSolution.of(arrays, problem.state)
             duals = DualValues.of(arrays, prices.worker, prices.ps, problem.state.budget)
             windows = WindowSearch(arrays, best, rng)
             parts = Parts.of(arrays, duals, best, windows, rng, self.params)

@@ -24,7 +24,6 @@ from typing import Any
 import numpy as np
 
 from oasis.certify.duality import dual_bound
-from oasis.certify.verify import verify
 from oasis.model.errors import SolverError
 from oasis.model.instance import Instance, expect_instance
 from oasis.model.rounding import FloatArray
@@ -154,19 +153,17 @@ def configuration_bound(
     stop = stop_of(stop, time_limit, work_limit, gap, no_improvement)
     if not isinstance(params, ColumnGenerationParams):
         params = ColumnGenerationParams.from_dict(params or {})
-    start = warm_start_of(instance, warm_start, SolveState(Budget()), needs_prices=True)
+    start = warm_start_of(warm_start, SolveState(instance, Budget()), needs_prices=True)
     budget = stop.start()
-    state = SolveState(budget)
-    known = start.schedules
-    state.record_solution(verify(instance, known) if start.value is None else start.value, known)
+    state = SolveState(instance, budget)
+    state.record_solution(start.schedules, worth=start.value)
     state.on_progress = on_progress
     assert start.prices is not None
     arrays = OfflineArrays.of(instance)
-    return solve_configuration_lp(instance, arrays, start.prices, state, budget, params)
+    return solve_configuration_lp(arrays, start.prices, state, budget, params)
 
 
 def solve_configuration_lp(
-    instance: Instance,
     arrays: OfflineArrays,
     prices: OnlinePrices,
     state: SolveState,
@@ -182,7 +179,7 @@ def solve_configuration_lp(
     if incumbent is not None and result.bound < incumbent - TRUST * abs(incumbent):
         raise SolverError(f"the bound is {result.bound:.9g}; a schedule is worth {incumbent:.9g}")
     if math.isfinite(result.bound) and _certificate_steps(arrays) <= CERTIFY_STEPS:
-        _certify(result, dual_bound(instance, result.worker_prices, result.ps_prices))
+        _certify(result, dual_bound(state.instance, result.worker_prices, result.ps_prices))
     return result
 
 

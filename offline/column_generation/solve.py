@@ -40,7 +40,7 @@ class Heuristics:
     ) -> None:
         self.problem, self.params, self.stop, self.rng = problem, params, stop, rng
         self.state, self.arrays = problem.state, problem.arrays
-        self.best = BestSolution.of(problem.instance, self.arrays, self.state)
+        self.best = BestSolution.of(self.arrays, self.state)
         self.windows = WindowSearch(self.arrays, self.best, rng)
 
     def start(self) -> None:
@@ -73,7 +73,7 @@ class Configuration(Method[ConfigurationParams]):
             heuristics.start()
             return self._bound_and_improve(heuristics, prices)
         task = ProcessTask("heuristics", Phase.WINDOWS, params, seed_of(rng))
-        with Helper(problem.instance, problem.state, task) as helper:
+        with Helper(problem.state, task) as helper:
             return self._bound_and_improve(heuristics, prices, helper)
 
     def assist(
@@ -96,8 +96,7 @@ class Configuration(Method[ConfigurationParams]):
         if helper is not None:
             longer = stop.share(HELPED_SHARE).within(HELPED_LIMIT)
             part = max(part, longer, key=lambda budget: budget.left)
-        instance = heuristics.problem.instance
-        bound = solve_configuration_lp(instance, arrays, start, state, part, PRICING)
+        bound = solve_configuration_lp(arrays, start, state, part, PRICING)
         state.notes.update(configuration_lp=str(bound.status), rounds=len(bound.rounds))
         if bound.status is Status.INTERRUPTED:
             return bound.status

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Self
 
 import numpy as np
 
-from oasis.certify.verify import verify
-from oasis.model.instance import Instance
 from oasis.model.rounding import FloatArray
 from oasis.model.schedule import COUNT, SERVER, SLOT, Schedule
 from oasis.online.ledger import Ledger
@@ -108,23 +105,17 @@ BETTER = 1e-12  # relative: what rounding may add to a total utility
 class BestSolution:
     """The incumbent as a `PartialSolution`; solutions that are better are verified and recorded."""
 
-    def __init__(
-        self,
-        start: PartialSolution,
-        state: SolveState,
-        verify: Callable[[Mapping[str, Schedule]], float],
-    ) -> None:
+    def __init__(self, start: PartialSolution, state: SolveState) -> None:
         self.solution = start
         self.is_own = False
         self.state = state
-        self._verify = verify
         if state.incumbent is None:  # else it was verified when it became the incumbent
-            state.record_solution(verify(start.by_id), start.by_id)
+            state.record_solution(start.by_id)
 
     @classmethod
-    def of(cls, instance: Instance, arrays: OfflineArrays, state: SolveState) -> Self:
-        """Start from the incumbent of `state`; later solutions are verified on `instance`."""
-        return cls(PartialSolution(arrays, state.schedules), state, partial(verify, instance))
+    def of(cls, arrays: OfflineArrays, state: SolveState) -> Self:
+        """Start from the incumbent of `state`."""
+        return cls(PartialSolution(arrays, state.schedules), state)
 
     @property
     def value(self) -> float:
@@ -136,9 +127,8 @@ class BestSolution:
         if not is_better(solution.value, self.value):
             return False
         # No heuristic is trusted: what it offers is checked before it counts.
-        value = self._verify(solution.by_id)
+        self.state.record_solution(solution.by_id)
         self.solution, self.is_own = solution, True
-        self.state.record_solution(value, solution.by_id)
         return True
 
     def catch_up(self) -> None:

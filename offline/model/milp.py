@@ -6,9 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from oasis.certify.verify import verify
 from oasis.model.errors import SolverError, VerificationError
-from oasis.model.instance import Instance
 from oasis.model.schedule import Schedule
 from oasis.solvers import TRUST, Solution, Status
 from oasis.solvers.budget import NO_LIMIT, Budget, OutOfTimeError
@@ -52,8 +50,8 @@ WITHOUT_SOLUTION = (Status.INFEASIBLE, Status.UNBOUNDED, Status.INFEASIBLE_OR_UN
 class ScheduleExchange:
     """Exchange of incumbents between the solve state and a running HiGHS, in both directions."""
 
-    def __init__(self, instance: Instance, model: CompactModel, state: SolveState) -> None:
-        self.instance, self.model, self.state = instance, model, state
+    def __init__(self, model: CompactModel, state: SolveState) -> None:
+        self.model, self.state = model, state
         self._known = state.schedules
 
     def better(self, objective: float) -> Mapping[str, float] | None:
@@ -69,7 +67,7 @@ class ScheduleExchange:
         """Report schedules to the state, unless they exceed a capacity within HiGHS's tolerance."""
         if all(limit.holds(values) for limit in self.model.limits()):
             schedules = self.model.schedules_of(values)
-            self.state.record_solution(_verified(self.instance, schedules), schedules)
+            _record(self.state, schedules)
             if self.state.schedules is schedules:
                 self._known = schedules
 
@@ -81,7 +79,7 @@ class CompactMethod(Method[CompactParams]):
 
     def solve(self, problem: OfflineProblem, stop: Budget, rng: np.random.Generator) -> Status:
         """Solve the compact model from the incumbent; `stop` counts building it, too."""
-        instance, state = problem.instance, problem.state
+        state = problem.state
         state.enter(Phase.COMPACT)
         model = CompactModel(problem.arrays, stop)
         state.record_bound(model.trivial_bound, Phase.TRIVIAL)
@@ -96,12 +94,11 @@ class CompactMethod(Method[CompactParams]):
             on_progress=state.record_progress,
             presolve=self.params.presolve,
             seed=seed_of(rng),
-            exchange=ScheduleExchange(instance, model, state),
+            exchange=ScheduleExchange(model, state),
         )
         schedules = _schedules_of(model, solution)
         known = state.schedules  # HiGHS often ends with what it was given, or has told of before
-        value = (state.incumbent or 0.0) if schedules == known else _verified(instance, schedules)
-        state.record_solution(value, schedules)
+        value = (state.incumbent or 0.0) if schedules == known else _record(state, schedules)
         state.record_bound(solution.bound)
         best = state.incumbent or 0.0
         # Others may have found schedules meanwhile that HiGHS claims cannot exist.
@@ -110,10 +107,10 @@ class CompactMethod(Method[CompactParams]):
         return solution.status
 
 
-def _verified(instance: Instance, schedules: Mapping[str, Schedule]) -> float:
-    """Return the value of HiGHS's schedules; raise `SolverError` if they break a constraint."""
+def _record(state: SolveState, schedules: Mapping[str, Schedule]) -> float:
+    """Record HiGHS's schedules, return their value; `SolverError` if they break a constraint."""
     try:
-        return verify(instance, schedules)
+        return state.record_solution(schedules)
     except VerificationError as error:
         raise SolverError(f"HiGHS returned an infeasible solution: {error}") from error
 

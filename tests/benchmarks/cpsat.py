@@ -23,7 +23,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from oasis.certify.verify import verify
 from oasis.model.errors import SolverError, VerificationError
 from oasis.model.instance import Instance
 from oasis.model.schedule import Schedule
@@ -59,7 +58,7 @@ def solve_cpsat(
     """
     stop = Stop(time_limit) if work_limit is None else WorkLimit(work_limit)
     budget = stop.start()
-    state = SolveState(budget, on_progress)
+    state = SolveState(instance, budget, on_progress)
     parameters: dict[str, Any] = {
         **stop.to_dict(),
         "warm_start": warm_start is not None,
@@ -70,16 +69,16 @@ def solve_cpsat(
     def work() -> Status:
         if warm_start is not None:
             state.enter(Phase.WARM_START)
-            state.record_solution(verify(instance, warm_start), warm_start)
+            state.record_solution(warm_start)
         state.enter("CP-SAT")
         model = CompactModel(OfflineArrays.of(instance), budget)
         whole = whole_model(model.problem)
         parameters["bound_slack"] = whole.value(len(model.jobs))
         hint = None if warm_start is None else model.values_of(warm_start)
         request = _request(whole, hint, budget)
-        return _search(instance, model, whole, request, state, parameters["refused"])
+        return _search(model, whole, request, state, parameters["refused"])
 
-    return conclude(instance, state, work, "cpsat", parameters)
+    return conclude(state, work, "cpsat", parameters)
 
 
 def _request(whole: WholeModel, hint: Mapping[str, float] | None, budget: Budget) -> dict[str, Any]:
@@ -96,7 +95,6 @@ def _request(whole: WholeModel, hint: Mapping[str, float] | None, budget: Budget
 
 
 def _search(
-    instance: Instance,
     model: CompactModel,
     whole: WholeModel,
     request: dict[str, Any],
@@ -111,7 +109,7 @@ def _search(
                 values = {whole.names[k]: float(units) for k, units in event["solution"]}
                 schedules = model.schedules_of(defaultdict(float, values))
                 try:
-                    state.record_solution(verify(instance, schedules), schedules)
+                    state.record_solution(schedules)
                 except VerificationError as error:
                     refused.append(str(error))
             if "bound" in event:

@@ -135,10 +135,9 @@ def command(
     if seeds > 1 and not drawn:
         seeded = ", ".join(having(SEED))
         raise InputError("--seeds", f"expected one of {seeded} among the policies")
-    best = BestRun()
-    comparison = run_policies(on, chosen, drawn, best)
+    comparison, best = run_policies(on, chosen, drawn)
     if ratio and not comparison.missing:
-        offline = solve_from(on, best.run, how.method, how.solver_seed, limits)
+        offline = solve_from(on, best, how.method, how.solver_seed, limits)
         comparison = compared.with_optimum(comparison, offline)
     document = comparison.to_dict() | {"instance": instance_reference(on, str(file))}
     over = f"; mean over {seeds} seeds of {', '.join(drawn)}" if drawn else ""
@@ -147,33 +146,27 @@ def command(
     )
 
 
-class BestRun:
-    """Remembers the run with the highest utility, from which the offline solve starts."""
-
-    def __init__(self) -> None:
-        self.run: Run | None = None
-
-    def take(self, run: Run) -> None:
-        if self.run is None or run.total_utility > self.run.total_utility:
-            self.run = run
-
-
 def run_policies(
     instance: oasis.Instance,
     chosen: Mapping[str, Mapping[str, Any]],
     drawn: Mapping[str, list[int]],
-    best: BestRun,
-) -> Comparison:
-    """Run policies with the options `chosen` over their seeds `drawn`; return the comparison."""
+) -> tuple[Comparison, Run | None]:
+    """Compare policies with options `chosen` over their seeds `drawn`; also return the best run."""
+    best: Run | None = None
+
+    def keep(run: Run) -> None:
+        nonlocal best
+        best = run if best is None or run.total_utility > best.total_utility else best
+
     makers = {name: partial(_make, name, instance, options) for name, options in chosen.items()}
     runs = sum(len(drawn.get(name, [0])) for name in chosen)
     with counter("comparing", runs * len(instance.jobs)) as advance:
-        comparison = compare(instance, makers, drawn, on_decision=advance, on_run=best.take)
+        comparison = compare(instance, makers, drawn, on_decision=advance, on_run=keep)
     rows = {
         name: {**row, **entry_of(name).recorded(chosen[name], row["parameters"])}
         for name, row in comparison.policies.items()
     }
-    return replace(comparison, policies=rows)
+    return replace(comparison, policies=rows), best
 
 
 def solve_from(

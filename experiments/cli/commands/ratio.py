@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -13,7 +14,7 @@ from experiments.cli.exit_codes import DONE, LIMIT
 from experiments.cli.interrupt import CtrlC
 from experiments.cli.progress import solver_progress
 from experiments.cli.results import Delivery, again, deliver, pages, read_instance
-from experiments.evaluation.comparison import JobComparison, compare_jobs, to_dict, totals
+from experiments.evaluation.comparison import JobComparison, compare_jobs, totals
 from experiments.evaluation.policies import OASIS, entry_of
 from experiments.evaluation.provenance import instance_reference
 from experiments.evaluation.tables import ratio_facts, solve_facts, theory_facts
@@ -24,7 +25,9 @@ from oasis.traces.table import notes_of
 COLUMNS = ("job", ">arrives", ">{who} finishes", ">utility", ">offline finishes", ">utility")
 
 
-def print_jobs(rows: list[JobComparison], who: str, *, is_proven: bool) -> None:
+def print_jobs(
+    rows: list[JobComparison], sums: Mapping[str, Any], who: str, *, is_proven: bool
+) -> None:
     """Print the jobs that only one of the two solutions takes, and those that both take."""
     best = "the optimum" if is_proven else "the best schedule found"
     titles = {
@@ -32,7 +35,6 @@ def print_jobs(rows: list[JobComparison], who: str, *, is_proven: bool) -> None:
         "online": f"Jobs that {who} takes and {best} does not",
         "both": "Jobs that both take",
     }
-    sums = totals(rows)
     columns = console.headings(*(heading.format(who=who) for heading in COLUMNS))
     for name, title in titles.items():
         table = [_row(row) for row in rows if row.taken_by == name]
@@ -102,9 +104,11 @@ def ratio(
         flags.note_unused(params, result.offline.method)
         # Still inside: Ctrl-C must not cut a result in half while it is written.
         rows = compare_jobs(instance, result)
+        sums = totals(rows)
         document = result.to_dict() | {"instance": instance_reference(instance, str(file))}
         document |= {"policy": policy} | entry.recorded(options, result.run.parameters)
-        document |= {"per_job": to_dict(rows)} if per_job else {}
+        if per_job:
+            document["per_job"] = {"jobs": [row.to_dict() for row in rows], "totals": sums}
 
         def show() -> None:
             title = f"{who} on {how_many(len(instance.jobs), 'job')}"
@@ -112,7 +116,7 @@ def ratio(
             if theory:
                 console.print_facts("\nTheorem 4", theory_facts(who, result))
             if per_job:
-                print_jobs(rows, who, is_proven=result.proven)
+                print_jobs(rows, sums, who, is_proven=result.proven)
 
         delivery(document, show, lambda: pages().ratio_page({file.stem: result}, rows))
     return DONE if result.proven else LIMIT

@@ -41,12 +41,7 @@ def command(
     gpus: Annotated[int, "GPUs of a server; a worker has at most as many.", SIZE] = 4,
     workers: Annotated[int, "Most workers of a job.", SIZE] = 4,
     work: Annotated[int, "Most worker-slots of a job.", SIZE] = 8,
-    values: Annotated[
-        Any,
-        "The smallest and the largest value of a job.",
-        flags.read_by(_values, "LOW,HIGH"),
-        WHERE,
-    ] = "1,100",
+    values: Annotated[Any, "The smallest and the largest value of a job.", VALUES] = "1,100",
     evaluations: Annotated[int, "Instances to try; each optimum is proven.", flags.COUNT] = 1000,
     time_limit: Annotated[
         float | None,

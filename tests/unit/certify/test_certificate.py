@@ -13,6 +13,7 @@ import oasis
 from oasis import Cluster, Constant, Instance, Piecewise, Server
 from oasis.certify.certificate import Certificate, _log_growth
 from oasis.certify.duality import empty_payoff
+from oasis.model.groups import TaskGroup
 from tests import builders
 from tests.oracle.reference_search import textbook
 from tests.strategies import rugged_markets
@@ -43,7 +44,10 @@ def test_bound_is_initial_dual_plus_alpha_x_times_utility_plus_gap(
 
 
 def test_growth_of_a_step_too_large_for_the_exponential_is_a_finite_logarithm():
-    assert _log_growth(np.array([2000.0]), np.array([[1.0]])) == pytest.approx(2000.0)
+    log_ratio = np.array([2000.0])
+    whole = oasis.Schedule("a", workers=[[0, 0, 1]], ps=[])  # all that its server has, at once
+    found = _log_growth(builders.cluster(1.0), TaskGroup.WORKER, builders.job(), whole, log_ratio)
+    assert found == pytest.approx(2000.0)
 
 
 # -- the dual bound --------------------------------------------------------------------------------

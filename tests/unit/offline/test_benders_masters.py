@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from contextlib import nullcontext
 from dataclasses import replace
-from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,7 +12,7 @@ import numpy as np
 import pytest
 
 import oasis
-from oasis import Cluster, Constant, Deadline, Form, Instance, Job, Piecewise, Server, verify
+from oasis import Cluster, Constant, Deadline, Form, Instance, Job, Piecewise, Server
 from oasis.model.errors import SolverError
 from oasis.solvers import Solution, SolveProgress, Status
 from oasis.solvers.budget import WorkLimit
@@ -249,8 +248,8 @@ CROSSING = instance_of(
 
 def periods_of(instance: Instance) -> PeriodBound:
     """Two periods of three slots."""
-    arrays, state = OfflineArrays.of(instance), SolveState(WorkLimit(1000.0).start())
-    best = BestSolution(PartialSolution(arrays, {}), state, partial(verify, instance))
+    arrays, state = OfflineArrays.of(instance), SolveState(instance, WorkLimit(1000.0).start())
+    best = BestSolution(PartialSolution(arrays, {}), state)
     master = CountModel(arrays)
     return PeriodBound(master, Separation(master), best, 3)
 

@@ -170,10 +170,10 @@ def test_a_bound_below_its_own_schedules_is_shown_as_their_value(below):
     instance = oasis.generate("testbed", jobs=4, seed=3)
     run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
     seen: list[SolveProgress] = []
-    state = SolveState(Budget(), seen.append)
+    state = SolveState(instance, Budget(), seen.append)
     state.enter("LP")
-    state.record_solution(run.total_utility, run.schedules)
+    state.record_solution(run.schedules)
     state.record_bound(run.total_utility * (1 - below))
-    result = state.result(instance, Status.TIME_LIMIT, "m", {})
+    result = state.result(Status.TIME_LIMIT, "m", {})
     assert result.upper_bound >= result.objective
     assert seen[-1].bound == result.history[-1].upper_bound == run.total_utility

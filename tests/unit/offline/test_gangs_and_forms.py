@@ -6,7 +6,7 @@ The optimum is that of an enumeration which shares nothing with the methods.
 import pickle
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from itertools import count, islice
 from typing import Any
 
@@ -312,9 +312,9 @@ def test_a_mix_runs_a_job_in_one_form():
 def test_a_search_in_windows_chooses_forms():
     reached, forms = 0, set[int]()
     for instance, exact in solved("forms", 50):
-        state = SolveState(Budget())
+        state = SolveState(instance, Budget())
         arrays = OfflineArrays.of(instance)
-        best = BestSolution(PartialSolution(arrays), state, partial(oasis.verify, instance))
+        best = BestSolution(PartialSolution(arrays), state)
         search = WindowSearch(arrays, best, np.random.default_rng(0))
         search.start(Budget(0.05, WorkCounter()))
         assert oasis.verify(instance, best.solution.by_id) <= exact * (1 + 1e-9)

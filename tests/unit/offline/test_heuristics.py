@@ -30,7 +30,7 @@ EVERYBODY = range(len(ARRAYS.jobs))
 
 def nothing(instance: oasis.Instance = INSTANCE) -> BestSolution:
     """No job admitted yet."""
-    return BestSolution.of(instance, OfflineArrays.of(instance), SolveState(Budget()))
+    return BestSolution.of(OfflineArrays.of(instance), SolveState(instance, Budget()))
 
 
 def search_of(instance: oasis.Instance = INSTANCE) -> WindowSearch:
@@ -74,7 +74,7 @@ def test_only_better_solutions_are_kept_and_infeasible_ones_are_errors():
 
 
 def test_orders_are_orders_and_chances_are_positive():
-    start = warm_start_of(INSTANCE, {}, SolveState(Budget()), needs_prices=True)
+    start = warm_start_of({}, SolveState(INSTANCE, Budget()), needs_prices=True)
     assert start.prices is not None
     duals = DualValues.of(ARRAYS, start.prices.worker, start.prices.ps)
     jobs, rng = [7, 2, 9], np.random.default_rng(0)
@@ -155,7 +155,7 @@ def test_better_schedules_from_elsewhere_are_mixed_with_those_found_here(is_own,
     if is_own:
         best.offer(PartialSolution(arrays, {least: schedules[least]}))
     found = {name: schedules[name] for name in others}
-    best.state.record_solution(PartialSolution(arrays, found).value, found, "another process")
+    best.state.record_solution(found, "another process")
     mixes = list[Any]()
     mix = recombination.recombine
     monkeypatch.setattr(

@@ -170,7 +170,7 @@ def test_oasis_runs_once_or_not_at_all(runs, method, start):
 
 
 def test_a_start_that_has_prices_needs_no_run(runs):
-    _, start = decide(TINY, SolveState(Budget()), lambda: oasis.OASiS.from_instance(TINY))
+    _, start = decide(SolveState(TINY, Budget()), lambda: oasis.OASiS.from_instance(TINY))
     assert len(runs) == 1
     for method in METHODS:
         solve(TINY, method, work_limit=0.3, warm_start=start)
@@ -199,8 +199,8 @@ def test_a_start_is_kept_and_said_and_without_one_it_is_oasis_own(method):
 def test_prices_of_a_start_are_those_of_the_run():
     made = oasis.OASiS.from_instance(TINY)
     oasis.simulate(TINY, made)
-    state = SolveState(Budget())
-    start = warm_start_of(TINY, {}, state, needs_prices=True)
+    state = SolveState(TINY, Budget())
+    start = warm_start_of({}, state, needs_prices=True)
     assert start.prices is not None
     assert (start.prices.worker == made.ledger.worker_prices).all()
     assert (start.prices.ps == made.ledger.ps_prices).all()
@@ -362,31 +362,32 @@ class Clock(Budget):
 
 def test_what_is_found_and_proved_is_credited_to_the_phase_of_that_moment():
     seen: list[SolveProgress] = []
-    state = SolveState(Budget(), seen.append)
+    state = SolveState(EXAMPLE, Budget(), seen.append)
     state.enter("first")
     state.record_bound(EXAMPLE_ONLINE.total_utility)
-    state.record_solution(0.0, {})
+    assert state.record_solution({}) == 0.0
     state.enter("second")
-    state.record_solution(EXAMPLE_ONLINE.total_utility, EXAMPLE_ONLINE.schedules)
-    state.record_solution(EXAMPLE_ONLINE.total_utility, {})  # no better: not taken
+    worth = state.record_solution(EXAMPLE_ONLINE.schedules)
+    assert worth == pytest.approx(EXAMPLE_ONLINE.total_utility)
+    state.record_solution({}, worth=worth)  # no better: not taken
     state.record_bound(1e7)
-    result = state.result(EXAMPLE, Status.TIME_LIMIT, "m", {})
+    result = state.result(Status.TIME_LIMIT, "m", {})
     assert (result.objective_by, result.bound_by) == ("second", "first")
     assert result.schedules == EXAMPLE_ONLINE.schedules
     assert result.objective == pytest.approx(EXAMPLE_ONLINE.total_utility)
     assert [p.phase for p in seen] == ["first"] * 3 + ["second"] * 2
-    assert [m.objective for m in result.history] == [None, 0.0, EXAMPLE_ONLINE.total_utility]
+    assert [m.objective for m in result.history] == [None, 0.0, worth]
 
 
 def test_what_a_solver_says_is_shown_but_is_no_solution_and_is_forgotten_once_refused():
-    state = SolveState(Clock())
+    state = SolveState(EXAMPLE, Clock())
     for Clock.now in (1.0, 2.0, 3.0):
         state.record_progress(SolveProgress(0.0, 5.0 + Clock.now, 1e6 - Clock.now, math.inf))
     assert (state.incumbent, state.bound, state.history[-1].objective) == (None, 1e6 - 3.0, 8.0)
-    assert state.result(EXAMPLE, Status.TIME_LIMIT, "m", {}).objective == 0.0
+    assert state.result(Status.TIME_LIMIT, "m", {}).objective == 0.0
     state.withdraw()
     assert {m.objective for m in state.history} == {None}
-    state.record_solution(1.0, {})
+    state.record_solution({}, worth=1.0)
     Clock.now = 4.0
     state.record_progress(SolveProgress(0.0, 9.0, 20.0, math.inf))
     state.withdraw()
@@ -403,13 +404,13 @@ def test_what_a_solver_says_is_shown_but_is_no_solution_and_is_forgotten_once_re
 @pytest.mark.parametrize("bound_first", [True, False])
 def test_a_bound_just_below_a_schedule_is_its_value_and_one_further_below_is_refused(bound_first):
     def told(bound: float) -> OfflineResult:
-        state = SolveState(Budget())
+        state = SolveState(EXAMPLE, Budget())
         state.enter("LP")
         if bound_first:
             state.record_bound(bound)
-        state.record_solution(EXAMPLE_ONLINE.total_utility, EXAMPLE_ONLINE.schedules)
+        state.record_solution(EXAMPLE_ONLINE.schedules)
         state.record_bound(bound)
-        return state.result(EXAMPLE, Status.TIME_LIMIT, "m", {})
+        return state.result(Status.TIME_LIMIT, "m", {})
 
     result = told(EXAMPLE_ONLINE.total_utility * (1 - 0.9 * TRUST))
     assert result.status is Status.OPTIMAL
@@ -419,7 +420,7 @@ def test_a_bound_just_below_a_schedule_is_its_value_and_one_further_below_is_ref
 
 
 def test_history_is_as_fine_as_a_hundredth_of_the_time_and_keeps_the_last():
-    state = SolveState(Clock())
+    state = SolveState(EXAMPLE, Clock())
     for k in range(10_000):
         Clock.now = 1e-3 * k
         state.record_bound(1e6 - k)
@@ -446,7 +447,7 @@ def test_ctrl_c_leaves_the_trivial_bound_and_nothing_admitted_if_nothing_else_is
     def work() -> Status:
         raise KeyboardInterrupt
 
-    result = conclude(EXAMPLE, SolveState(Budget()), work, "milp", {"seed": 1})
+    result = conclude(SolveState(EXAMPLE, Budget()), work, "milp", {"seed": 1})
     assert (result.status, result.objective) == (Status.INTERRUPTED, 0.0)
     assert result.upper_bound == trivial_bound(EXAMPLE)
     assert (result.bound_by, result.objective_by) == ("every job at its best", "")

@@ -194,16 +194,16 @@ ONE_OF_THEM = next(iter(OPTIMUM.schedules))
 
 
 def exchange() -> tuple[ScheduleExchange, SolveState]:
-    state = SolveState(Budget())
-    state.record_solution(0.0, {}, "nothing")
+    state = SolveState(TINY, Budget())
+    state.record_solution({}, "nothing")
     state.phase = Phase.COMPACT
-    return ScheduleExchange(TINY, MODEL, state), state
+    return ScheduleExchange(MODEL, state), state
 
 
 def test_better_schedules_are_given_once():
     here, state = exchange()
     assert here.better(-float("inf")) is None, "what the solve began with is known"
-    state.record_solution(OPTIMUM.objective, OPTIMUM.schedules, "others")
+    state.record_solution(OPTIMUM.schedules, "others")
     assert here.better(OPTIMUM.objective) is None
     values = here.better(OPTIMUM.objective / 2)
     assert values == MODEL.values_of(OPTIMUM.schedules)
@@ -220,7 +220,7 @@ def test_what_is_found_counts_once_it_is_verified():
 
 def test_what_others_found_is_given_though_worse_schedules_come_from_there():
     here, state = exchange()
-    state.record_solution(OPTIMUM.objective, OPTIMUM.schedules, "others")
+    state.record_solution(OPTIMUM.schedules, "others")
     worse = {ONE_OF_THEM: OPTIMUM.schedules[ONE_OF_THEM]}
     value = oasis.verify(TINY, worse)
     assert 0 < value < OPTIMUM.objective

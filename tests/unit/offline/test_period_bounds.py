@@ -1,14 +1,12 @@
 """The bound from periods: schedules keep its rows, and no optimum exceeds it at any prices."""
 
 from dataclasses import dataclass
-from functools import partial
 from unittest import mock
 
 import numpy as np
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from oasis import verify
 from oasis.model.schedule import COUNT, SLOT
 from oasis.solvers import highs
 from oasis.solvers.budget import Budget, WorkLimit
@@ -136,8 +134,8 @@ def test_at_any_prices_periods_add_up_to_a_bound(instance, cutting, seed):
 @fewer(2)
 @given(INSTANCES, st.integers(1, 3), st.sampled_from([0.0, 0.1]))
 def test_rounds_never_end_below_the_optimum(instance, slots, step):
-    arrays, state = OfflineArrays.of(instance), SolveState(WorkLimit(1000.0).start())
-    best = BestSolution(PartialSolution(arrays, {}), state, partial(verify, instance))
+    arrays, state = OfflineArrays.of(instance), SolveState(instance, WorkLimit(1000.0).start())
+    best = BestSolution(PartialSolution(arrays, {}), state)
     master = CountModel(arrays)
     assume(master.jobs and arrays.horizon > 1)
     with mock.patch.multiple(bounding, STEP=step, SLOW=0.0):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,6 @@ import pulp
 import pytest
 
 from oasis import Cluster, Instance, Job, Schedule
-from oasis.certify.verify import verify
 from oasis.model.schedule import placements
 from oasis.model.utility import Sigmoid
 from oasis.solvers import Solution, Status
@@ -53,8 +51,8 @@ def heuristic(
     """One that starts from `known` schedules, prices of 0 behind it."""
     problem = Instance(horizon, on, jobs)
     arrays = OfflineArrays.of(problem)
-    model, state = CountModel(arrays), SolveState(WorkLimit(60.0).start())
-    best = BestSolution(PartialSolution(arrays, known), state, partial(verify, problem))
+    model, state = CountModel(arrays), SolveState(problem, WorkLimit(60.0).start())
+    best = BestSolution(PartialSolution(arrays, known), state)
     state.record_bound(model.trivial_bound)
     free = [np.zeros((horizon, *group.capacity.shape)) for group in (arrays.worker, arrays.ps)]
     duals = DualValues.of(arrays, *free)

@@ -154,11 +154,11 @@ def test_what_is_refuted_is_no_result(monkeypatch, message, says):
 
 @pytest.mark.parametrize(("incumbent", "told"), [(99.9, []), (100.0, ["bound"])])
 def test_a_bound_that_is_little_lower_is_told_if_it_is_the_proof(incumbent, told):
-    state, said = SolveState(Budget()), list[Message]()
-    state.record_solution(incumbent, {}, "somebody")
+    state, said = SolveState(TINY, Budget()), list[Message]()
+    state.record_solution({}, "somebody", incumbent)
     state.record_bound(100.0, "somebody")
     known = state.schedules, 100.0005
-    StateExchange(Partner(said.append), TINY, state, known, "others").report()
+    StateExchange(Partner(said.append), state, known, "others").report()
     assert [kind for kind, _ in said] == told
 
 
@@ -172,7 +172,7 @@ def test_schedules_that_are_found_here_reach_the_other_process(monkeypatch, star
 
     def find(state: SolveState) -> None:
         if started:
-            state.record_solution(oasis.verify(TINY, one), one, "somebody")
+            state.record_solution(one, "somebody")
         if "schedule_search_failed" in state.notes:
             state.budget.stopping.end(Status.TIME_LIMIT)
 
@@ -184,8 +184,8 @@ def test_schedules_that_are_found_here_reach_the_other_process(monkeypatch, star
 
 def test_beside_a_search_this_process_bounds_and_takes_up_what_comes(monkeypatch):
     """It does not begin as it would alone, and mixes before each turn."""
-    state, told, taken = SolveState(Budget()), list[Any](), list[Phase]()
-    start = warm_start_of(HARD, None, state, needs_prices=True)
+    state, told, taken = SolveState(HARD, Budget()), list[Any](), list[Phase]()
+    start = warm_start_of(None, state, needs_prices=True)
 
     def take(best: BestSolution, _: Budget) -> None:
         taken.append(best.state.phase)
@@ -194,7 +194,7 @@ def test_beside_a_search_this_process_bounds_and_takes_up_what_comes(monkeypatch
 
     assert start.prices is not None
     rng, params = np.random.default_rng(0), PARAMS["colgen"]
-    heuristics = Heuristics(OfflineProblem(HARD, start, state), params, state.budget, rng)
+    heuristics = Heuristics(OfflineProblem(start, state), params, state.budget, rng)
     monkeypatch.setattr(Heuristics, "start", None)
     monkeypatch.setattr(colgen, "take_up", take)
     beside: Any = SimpleNamespace(is_working=True, partner=Partner(told.append))

@@ -29,15 +29,12 @@ from tests.unit.offline.test_benders import optimum
 @fewer(3)
 def test_schedules_verify_and_values_rise_to_the_optimum_at_most(instance, seed, span):
     arrays = OfflineArrays.of(instance)
-    model, state = CountModel(arrays), SolveState(WorkLimit(3.0).start())
+    model, state = CountModel(arrays), SolveState(instance, WorkLimit(3.0).start())
     assume(model.jobs)
     values: list[float] = []
-
-    def noted(schedules):
-        values.append(verify(instance, schedules))  # type: ignore[arg-type]
-        return values[-1]
-
-    best = BestSolution(PartialSolution(arrays), state, noted)
+    record = state.record_solution
+    state.record_solution = lambda found: values.append(record(found)) or values[-1]
+    best = BestSolution(PartialSolution(arrays), state)
     state.record_bound(model.trivial_bound)
     free, ps_free = (
         np.zeros((arrays.horizon, *group.capacity.shape)) for group in (arrays.worker, arrays.ps)

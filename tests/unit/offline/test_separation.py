@@ -123,11 +123,11 @@ def _unaided(monkeypatch):
 
 def decomposition(instance, limit=None):
     """A decomposition that is ready for its first master, and knows no schedule."""
-    state = SolveState(Budget(limit))
-    start = warm_start_of(instance, {}, state, needs_prices=True)
-    state.record_solution(0.0, {})
+    state = SolveState(instance, Budget(limit))
+    start = warm_start_of({}, state, needs_prices=True)
+    state.record_solution({})
     rng = np.random.default_rng(0)
-    problem = OfflineProblem(instance, start, state)
+    problem = OfflineProblem(start, state)
     return benders.Benders(hurried()).prepare(problem, state.budget, rng)
 
 

@@ -51,7 +51,7 @@ from tests.strategies import all_instances, fewer
 
 INSTANCE = oasis.generate("calibrated", jobs=8, worker_servers=5, ps_servers=4, horizon=8, seed=2)
 ARRAYS = OfflineArrays.of(INSTANCE)
-RUN, START = decide(INSTANCE, SolveState(Budget()), lambda: oasis.OASiS.from_instance(INSTANCE))
+RUN, START = decide(SolveState(INSTANCE, Budget()), lambda: oasis.OASiS.from_instance(INSTANCE))
 PARAMS = ColumnGenerationParams()
 
 
@@ -141,7 +141,7 @@ def test_the_centre_moves_to_better_prices_and_smooths_by_the_subgradient():
 def test_a_generation_ends_with_the_lp_solved_from_any_prices():
     bounds = []
     for factor in (1.0, 0.0, 100.0):
-        state = SolveState(Budget())
+        state = SolveState(INSTANCE, Budget())
         generation = ColumnGeneration(ARRAYS, Budget(), state, PARAMS)
         prices = type(START.prices)(START.prices.worker * factor, START.prices.ps * factor, {})
         generation.run(prices, ())
@@ -230,7 +230,7 @@ def cut(instance: oasis.Instance) -> tuple[ConfigurationBound, SolveState, SlotC
     """The plain bound, the state after the cuts, and these."""
     arrays = OfflineArrays.of(instance)
     bound = configuration_bound(instance)
-    state = SolveState(Budget())
+    state = SolveState(instance, Budget())
     state.record_bound(bound.bound)
     return bound, state, cut_configuration_lp(arrays, bound, state, state.budget)
 
@@ -434,7 +434,7 @@ def rounds(
         self.value = left.pop(0)
         return True
 
-    state = SolveState(Budget())
+    state = SolveState(FOUR_JOBS, Budget())
     bound = configuration_bound(FOUR_JOBS)
     monkeypatch.setattr(ColumnGeneration, "refine", refine)
     monkeypatch.setattr(CutSearch, "cuts", lambda *_: [SlotCut(0, {0: np.array([0.0, 0.1])})])

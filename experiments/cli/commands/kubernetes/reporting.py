@@ -12,7 +12,7 @@ import typer
 
 import oasis
 from experiments.cli import console, options
-from experiments.cli.commands.compare import BestRun, run_policies, solve_from
+from experiments.cli.commands.compare import run_policies, solve_from
 from experiments.cli.commands.kubernetes import cluster
 from experiments.cli.commands.kubernetes.reading import summary
 from experiments.cli.console import note
@@ -220,12 +220,11 @@ def measured(
     seed: int,
 ) -> tuple[Comparison, list[str]]:
     """Compare what the cluster earned with simulated policies and the optimum; add notes."""
-    best = BestRun()
-    comparison = run_policies(instance, {name: {} for name in policies}, {}, best)
+    comparison, best = run_policies(instance, {name: {} for name in policies}, {})
     comparison = live.with_actual(comparison, actual)
     if comparison.missing:
         return comparison, []
-    offline = solve_from(instance, best.run, "auto", seed, limits)
+    offline = solve_from(instance, best, "auto", seed, limits)
     earned = actual["total_utility"]
     if earned > offline.upper_bound * (1 + TRUST):
         more = f"{live.ACTUAL} earned {console.number(earned)}, more than the bound: "
