@@ -12,9 +12,11 @@ from typing import Any, NamedTuple
 from oasis.driver.books import place_fewest
 from oasis.driver.driver import Driver
 from oasis.driver.entry import Entry
-from oasis.kubernetes.control.machines import Machines, by_name
+from oasis.kubernetes.api.resources import WINDOWS
+from oasis.kubernetes.cluster.nodes import Machines
+from oasis.kubernetes.cluster.seen import Seen
 from oasis.kubernetes.control.settings import ControllerSettings
-from oasis.kubernetes.names import WINDOW_KIND, WINDOW_PLURAL
+from oasis.kubernetes.names import WINDOW_KIND
 from oasis.kubernetes.objects.conditions import time_text, with_condition
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.kubernetes.objects.schema import checked, schema_of
@@ -24,7 +26,6 @@ from oasis.scheduling.placement import Room
 
 log = logging.getLogger("oasis.kubernetes")
 
-Seen = Mapping[str, list[Any]]
 WEEK = 7 * 86400.0  # seconds
 AHEAD = 53  # weeks for which a window that repeats is foreseen
 ACCEPTED = "Accepted"  # the condition that says whether it is kept
@@ -105,7 +106,7 @@ class Windows:
         """Return the calendar of closed nodes, from the slot at `now` on; log faulty windows."""
         reserved: list[CalendarEntry] = []
         outcomes: dict[str, WindowOutcome] = {}
-        for item in seen.get(WINDOW_PLURAL, ()):
+        for item in seen.of(WINDOWS):
             name = item["metadata"]["name"]
             try:
                 entries, outcomes[name] = self._placed(parse_window(item), seen, machines, now)
@@ -123,7 +124,7 @@ class Windows:
     def outdated(self, seen: Seen, now: float) -> Iterator[tuple[Any, list[dict[str, Any]]]]:
         """Yield each window whose conditions are out of date, with the conditions to write."""
         mine = self._settings.controller
-        for item in seen.get(WINDOW_PLURAL, ()):
+        for item in seen.of(WINDOWS):
             before = (item.get("status") or {}).get("conditions") or []
             after = [entry for entry in before if entry.get("controller") != mine]
             result = self.outcomes.get(item["metadata"]["name"])
@@ -147,8 +148,7 @@ class Windows:
         times = list(window.times(self._clock.wall(now)))
         if not times:
             return [], WindowOutcome(True, "Over", f"it ended at {time_text(window.end)}")
-        nodes = by_name(seen)
-        labels = {name: node["metadata"].get("labels") or {} for name, node in nodes.items()}
+        labels = {name: node["metadata"].get("labels") or {} for name, node in seen.nodes.items()}
         closed = frozenset(
             k
             for k, place in enumerate(machines.places)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
 from oasis.kubernetes import names
@@ -10,7 +10,7 @@ from oasis.kubernetes.api.resources import ResourceKind
 from oasis.kubernetes.api.trimming import without_fields
 
 Object = Mapping[str, Any]
-Seen = Mapping[str, Iterable[Object]]
+ByPlural = Mapping[str, Iterable[Object]]
 
 GROUP = "kueue.x-k8s.io"
 API_VERSION = f"{GROUP}/v1beta2"
@@ -43,18 +43,17 @@ def kept(item: Object) -> dict[str, Any]:
 WORKLOADS = ResourceKind(PREFIX, "workloads", kept=kept, optional=True)
 
 
-def read_workloads(seen: Seen, labelled: Iterable[Object]) -> list[Object]:
+def read_workloads(seen: ByPlural, labelled: Container[str]) -> list[Object]:
     """Return gated Workloads as jobs with the uids of their owners, without `labelled` owners."""
     # A Workload may be made anew, and its owner stays the same. Of one that is `labelled` as ours,
     # too, nothing is done here: two would switch it. There the reader of its kind says so. Those of
     # namespaces that are not watched are seen, for their quota, but not their LocalQueues.
     queues = {key_of(item["metadata"]): item for item in seen.get(LOCAL_QUEUES.plural, ())}
-    others = {item["metadata"]["uid"] for item in labelled}
     made = []
     for item in seen.get(WORKLOADS.plural, ()):
         owner = next((o for o in item["metadata"].get("ownerReferences") or () if "uid" in o), None)
         queue = queues.get(key_of(item["metadata"], item["spec"].get("queueName", "-")))
-        if owner is None or queue is None or owner["uid"] in others:
+        if owner is None or queue is None or owner["uid"] in labelled:
             continue
         if _is_gated(item) and not _is_replaced(item):
             made.append(_as_owner(item, owner, queue))

@@ -39,12 +39,11 @@ from oasis.kubernetes.cluster import pods as p
 from oasis.kubernetes.cluster.nodes import (
     allocatable,
     foreign_use,
-    has_ended,
     is_usable,
     places_of,
     site_of,
 )
-from oasis.kubernetes.cluster.pods import Report, claimed, reported
+from oasis.kubernetes.cluster.pods import Report, claimed, has_ended, reported
 from oasis.kubernetes.control import controller as loop
 from oasis.kubernetes.control.checkpoint import PART, Checkpoint
 from oasis.kubernetes.control.controller import SETTLE, Controller
