@@ -24,6 +24,7 @@ from oasis.kubernetes.cluster.nodes import instance_of, places_of, site_of
 from oasis.kubernetes.cluster.pods import has_ended, is_ending
 from oasis.kubernetes.cluster.seen import Seen
 from oasis.kubernetes.control.reconciler import Reconciler
+from oasis.kubernetes.objects.conditions import said
 from oasis.kubernetes.objects.existing import (
     JOB,
     JOBSET,
@@ -35,7 +36,7 @@ from oasis.kubernetes.objects.existing import (
 )
 from oasis.kubernetes.objects.oasis_job import SlotClock
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
-from oasis.kubernetes.objects.workload import GATED_BY, LOCAL_QUEUES, WORKLOADS, kept, said
+from oasis.kubernetes.objects.workload import GATED_BY, LOCAL_QUEUES, WORKLOADS, kept
 from tests.kubernetes.cluster import GPU, Cluster
 from tests.kubernetes.controlplane.audit import denied
 from tests.kubernetes.controlplane.owners import Kueue
@@ -161,7 +162,7 @@ class Kueued(Stepped):
                 end(self._scene, Seen(stores).pods[uid].values())
 
         def have_ended() -> bool:
-            return all(said(self.owners()[uid], "Finished")["status"] == "True" for uid in over)
+            return all(said(self.owners()[uid], "Finished").get("status") == "True" for uid in over)
 
         until(have_ended, "they end")
         super().begin_next(reconciler)
@@ -296,7 +297,7 @@ def test_a_gang_stands_at_our_gate_until_slow_pods_are_gone(
     def runs() -> bool:
         taken = {pod["spec"].get("nodeName") for pod in scene.pods("slow-")}
         assert not taken & set(running(scene, "quick").values())
-        evicted.add(said(workloads(scene)["quick"], "Evicted")["reason"])
+        evicted.add(said(workloads(scene)["quick"], "Evicted").get("reason", ""))
         return len(running(scene, "quick")) == 8
 
     again = {"backoffBaseSeconds": 1, "backoffMaxSeconds": 1}

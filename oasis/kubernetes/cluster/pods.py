@@ -14,6 +14,7 @@ from typing import Any
 
 from oasis.kubernetes import names
 from oasis.kubernetes.api.watching import ASKED
+from oasis.kubernetes.objects.conditions import said
 from oasis.kubernetes.objects.existing import (
     JOB,
     JOBSET,
@@ -171,32 +172,23 @@ def seconds_of(text: str) -> float:
     return datetime.fromisoformat(text).timestamp()
 
 
-def condition(item: Mapping[str, Any], kind: str) -> Mapping[str, Any] | None:
-    """Return the condition of type `kind` of an object; None if it has none."""
-    for entry in (item.get("status") or {}).get("conditions") or ():
-        if entry["type"] == kind:
-            return entry  # type: ignore[no-any-return]
-    return None
-
-
 def is_working(pod: Mapping[str, Any]) -> bool:
     """Return whether `pod` is Running and Ready, and not being deleted."""
-    ready = condition(pod, "Ready")
     running = phase_of(pod) == "Running" and not is_ending(pod)
-    return running and ready is not None and ready["status"] == "True"
+    return running and said(pod, "Ready").get("status") == "True"
 
 
 def is_unschedulable(pod: Mapping[str, Any]) -> bool:
     """Return whether the scheduler found no capacity for `pod`."""
-    placed = condition(pod, "PodScheduled") or {}
+    placed = said(pod, "PodScheduled")
     is_refused = (placed.get("status"), placed.get("reason")) == ("False", "Unschedulable")
     return is_refused and not pod["spec"].get("nodeName")
 
 
 def failures(pod: Mapping[str, Any]) -> int:
     """Count the failures of a pod and its containers; 0 if the pod was deleted on purpose."""
-    disruption = condition(pod, "DisruptionTarget")  # evicted or preempted, which is not its fault
-    if is_ending(pod) or (disruption is not None and disruption["status"] == "True"):
+    disruption = said(pod, "DisruptionTarget")  # evicted or preempted, which is not its fault
+    if is_ending(pod) or disruption.get("status") == "True":
         return 0
     restarts = sum(one.get("restartCount", 0) for one in container_statuses(pod))
     return int(restarts) + (phase_of(pod) == "Failed")
@@ -236,7 +228,7 @@ def complaint(pods: Iterable[Mapping[str, Any]]) -> str:
             if waiting.get("reason"):
                 return ": ".join(filter(None, (waiting["reason"], waiting.get("message"))))
         if is_unschedulable(pod):
-            return f"Unschedulable: {(condition(pod, 'PodScheduled') or {}).get('message', '')}"
+            return f"Unschedulable: {said(pod, 'PodScheduled').get('message', '')}"
     return ""
 
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
-from oasis.kubernetes.api.resources import CLASSES, NODES, PODS, ResourceKind
+from oasis.kubernetes.api.resources import CLASSES, NODES, PODS, WINDOWS, ResourceKind
 from oasis.kubernetes.cluster.pods import Claim, Pods, claimed, claims_of
+from oasis.kubernetes.objects.capacity_window import CapacityWindow, window_or_error
 from oasis.kubernetes.objects.existing import ExistingKind, Job, job_items
 from oasis.kubernetes.objects.utility_class import Classes, with_defaults
 
@@ -69,6 +70,11 @@ class Seen:
     def nodes(self) -> dict[str, Object]:
         """The nodes by name."""
         return {node["metadata"]["name"]: node for node in self.of(NODES)}
+
+    @cached_property
+    def windows(self) -> dict[str, CapacityWindow | str]:
+        """The capacity windows by name; of one that makes no sense what is wrong with it."""
+        return {item["metadata"]["name"]: window_or_error(item) for item in self.of(WINDOWS)}
 
     def of(self, kind: ResourceKind) -> list[Object]:
         """Return the objects of a kind as they are."""

@@ -16,7 +16,7 @@ from oasis.kubernetes.cluster.seen import Seen
 from oasis.kubernetes.control.job_reader import JobReader
 from oasis.kubernetes.control.patience import Failure, Patience
 from oasis.kubernetes.control.statuses import PODS_REFUSED
-from oasis.kubernetes.objects.conditions import time_text
+from oasis.kubernetes.objects.conditions import said, time_text
 from oasis.kubernetes.objects.node_affinity import NodeRules
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.kubernetes.objects.schema import TERMINAL
@@ -295,7 +295,7 @@ class Learning:
             node = p.target_node(pod)
             # Where another pod of the gang is bound, the node is fine, and the number too high.
             if pod["metadata"]["uid"] in stuck and node is not None and node not in bound:
-                why = (p.condition(pod, "PodScheduled") or {}).get("message", "")
+                why = said(pod, "PodScheduled").get("message", "")
                 message = f"the scheduler lets it not go to node {node}: {why}"
                 if spec is not None:
                     self._verdicts.refuse(spec, self._clock.slot(now) + 1, why, node)

@@ -120,7 +120,7 @@ class JobReader:
         uid = job.meta["uid"]
         version = self._versions[uid] = version_of(item, job.kind)
         if uid not in self._stopped and job.phase == "Failed":
-            condition = job.said(COMPLETE) or job.said(VALID) or {}
+            condition = job.said(COMPLETE) or job.said(VALID)
             # A condition notes the generation that it is about. The version of another kind is a
             # checksum, which no condition holds, so its failed objects count as not edited.
             is_edited = job.kind is None and condition.get("observedGeneration") != version

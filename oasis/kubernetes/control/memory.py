@@ -10,13 +10,14 @@ from typing import Any
 
 from oasis.driver.policy_state import site_text
 from oasis.kubernetes.api.resources import OASIS_JOBS, Objects
-from oasis.kubernetes.cluster.pods import condition, seconds_of
+from oasis.kubernetes.cluster.pods import seconds_of
 from oasis.kubernetes.cluster.seen import Seen
 from oasis.kubernetes.control.checkpoint import Checkpoint
 from oasis.kubernetes.control.meter import JUMP
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.reconciler import FORMAT, Reconciler
 from oasis.kubernetes.control.settings import ControllerSettings
+from oasis.kubernetes.objects.conditions import said
 from oasis.kubernetes.objects.oasis_job import SlotClock, as_it_was
 from oasis.scheduling.policy import Policy
 
@@ -144,7 +145,7 @@ def _resume_metering(reconciler: Reconciler, seen: Seen, now: float) -> None:
     for uid, pods in seen.pods.items():
         since = [begin]
         for pod in pods.values():
-            ready = condition(pod, "Ready")
-            if ready is not None and ready["status"] == "True":
+            ready = said(pod, "Ready")
+            if ready.get("status") == "True":
                 since.append(seconds_of(ready["lastTransitionTime"]) + 1.0)
         reconciler.note(uid, pods, min(now, max(since)))

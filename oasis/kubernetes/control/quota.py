@@ -12,6 +12,7 @@ from oasis.driver.driver import Driver
 from oasis.driver.entry import Entry
 from oasis.kubernetes.cluster.nodes import is_usable
 from oasis.kubernetes.cluster.seen import Seen
+from oasis.kubernetes.objects.conditions import said
 from oasis.kubernetes.objects.existing import WORKLOAD, own_uid
 from oasis.kubernetes.objects.oasis_job import JobSpec
 from oasis.kubernetes.objects.quantities import Amounts, ResourceMap, quantity
@@ -21,7 +22,6 @@ from oasis.kubernetes.objects.workload import (
     WORKLOADS,
     key_of,
     left_alone,
-    said,
 )
 from oasis.model.groups import GROUPS
 from oasis.scheduling.site import Site
@@ -51,7 +51,7 @@ class Quota:
         # Those that are left alone are no part of the plan: what they have is not free.
         workloads = (item for kind, item in seen.jobs if kind is WORKLOAD)
         planned = (item for item in workloads if left_alone(item) is None)
-        items = [item for item in planned if said(item, "Finished")["status"] != "True"]
+        items = [item for item in planned if said(item, "Finished").get("status") != "True"]
         local = {key_of(q["metadata"]): q["spec"] for q in seen.of(LOCAL_QUEUES)}
         self._queues.clear()
         for item in items:
@@ -179,7 +179,7 @@ def _used(queues: Iterable[str], workloads: Iterable[Object]) -> Used:
     for item in workloads:
         admission = (item.get("status") or {}).get("admission") or {}
         use = used.get(admission.get("clusterQueue", ""))
-        if use is not None and said(item, "Finished")["status"] != "True":
+        if use is not None and said(item, "Finished").get("status") != "True":
             for part in admission.get("podSetAssignments") or ():
                 flavors = part.get("flavors") or {}  # without one a resource is under no quota
                 for name, amount in (part.get("resourceUsage") or {}).items():

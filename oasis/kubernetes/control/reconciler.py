@@ -419,7 +419,7 @@ class Reconciler:
         """Let a job that was admitted before arrive again, with the work that its status says."""
         # It arrives no later than now: slots may be counted anew, and annotations may be edited.
         status = self.statuses[uid].status
-        if (self.statuses[uid].said(ADMITTED) or {}).get("status") == "True":
+        if self.statuses[uid].said(ADMITTED).get("status") == "True":
             seconds = (status.get("progress") or {}).get("workerSeconds", 0.0)
             done = self.done[uid] = max(self.done.get(uid, 0.0), seconds / self.clock.work_seconds)
             self.metered[uid] = max(self.metered.get(uid, 0.0), done)

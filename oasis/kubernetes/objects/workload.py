@@ -8,6 +8,7 @@ from typing import Any
 from oasis.kubernetes import names
 from oasis.kubernetes.api.resources import ResourceKind
 from oasis.kubernetes.api.trimming import without_fields
+from oasis.kubernetes.objects.conditions import said
 
 Object = Mapping[str, Any]
 ByPlural = Mapping[str, Iterable[Object]]
@@ -74,14 +75,7 @@ def _is_gated(item: Object) -> bool:
 def _is_replaced(item: Object) -> bool:
     """Whether a Workload ended neither well nor badly: its owner has another in its place."""
     end = said(item, "Finished")
-    return end["status"] == "True" and end["reason"] not in ("Succeeded", "Failed")
-
-
-def said(item: Object, kind: str) -> Object:
-    """Return the condition of type `kind`, or one of status Unknown if there is none."""
-    conditions = (item.get("status") or {}).get("conditions") or ()
-    silent = {"type": kind, "status": "Unknown", "reason": "", "message": ""}
-    return next((c for c in conditions if c["type"] == kind), silent)
+    return end.get("status") == "True" and end["reason"] not in ("Succeeded", "Failed")
 
 
 def _as_owner(item: Object, owner: Object, queue: Object) -> Object:
@@ -90,7 +84,7 @@ def _as_owner(item: Object, owner: Object, queue: Object) -> Object:
     notes = meta.get("annotations") or {}
     gates = [name for name in (notes.get(GATED_BY) or "").split(",") if name]
     is_active, is_ours = spec.get("active", True), names.PAUSED in notes
-    has_quota = said(item, "QuotaReserved")["status"] == "True"
+    has_quota = said(item, "QuotaReserved").get("status") == "True"
     target = alone = None
     if queue["spec"].get("stopPolicy") in HELD and not has_quota:
         target = (queue["metadata"].get("annotations") or {}).get(names.STARTS_IN)
@@ -143,8 +137,8 @@ def stops(item: Object) -> bool:
 def preempted(item: Object) -> str | None:
     """Return Kueue's message about a Workload that it preempted and that should run; else None."""
     quota, evicted = said(item, "QuotaReserved"), said(item, "Evicted")
-    is_preempted = evicted["status"] == "True" and evicted["reason"] == "Preempted"
-    if item["spec"].get("suspend") or quota["status"] == "True" or not is_preempted:
+    is_preempted = (evicted.get("status"), evicted.get("reason")) == ("True", "Preempted")
+    if item["spec"].get("suspend") or quota.get("status") == "True" or not is_preempted:
         return None
     return f"Kueue has preempted it: {evicted['message']}"
 
@@ -154,7 +148,7 @@ def without_quota(item: Object) -> str:
     if "alone" not in item["spec"] or item["spec"]["suspend"]:
         return ""
     quota = said(item, "QuotaReserved")
-    return "" if quota["status"] == "True" else f"no quota: {quota['message']}"
+    return "" if quota.get("status") == "True" else f"no quota: {quota.get('message', '')}"
 
 
 def switching(item: Object, suspend: bool) -> tuple[ResourceKind, dict[str, Any]]:
