@@ -9,9 +9,8 @@ from typing import Any
 
 from oasis.kubernetes import names
 from oasis.kubernetes.cluster import pods as p
-from oasis.kubernetes.cluster.gangs import annotations_of
-from oasis.kubernetes.cluster.nodes import has_ended, phase_of
-from oasis.kubernetes.cluster.pods import WantedPod, working_gang
+from oasis.kubernetes.cluster.gangs import annotations_of, working_gang
+from oasis.kubernetes.cluster.pods import WantedPod, has_ended, phase_of
 from oasis.kubernetes.objects.existing import (
     BY_NAME,
     WORKLOAD,

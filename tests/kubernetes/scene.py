@@ -22,7 +22,8 @@ from experiments.cli.main import main
 from oasis.kubernetes import names
 from oasis.kubernetes.api.connection import Connection, RetryParams
 from oasis.kubernetes.api.resources import OASIS_JOBS, PODS, Objects
-from oasis.kubernetes.cluster.pods import by_job, is_ending
+from oasis.kubernetes.cluster.pods import is_ending
+from oasis.kubernetes.cluster.seen import Seen
 from oasis.kubernetes.control.controller import Controller
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.names import API_VERSION, FIELD_MANAGER, HOSTNAME, KIND, NODE_ROLE, PLURAL
@@ -145,7 +146,7 @@ class Scene:
     def our_pods(self) -> dict[str, dict[str, Any]]:
         """Pods of the adapter by uid of their job."""
         jobs, _ = self.admin.list_all(OASIS_JOBS, self.namespace)
-        return by_job({PLURAL: jobs, "pods": self.pods()})
+        return Seen({PLURAL: jobs, "pods": self.pods()}).pods
 
     # -- what owners and operators do --------------------------------------------------------------
 

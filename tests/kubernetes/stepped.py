@@ -15,8 +15,9 @@ from typing import Any
 
 import oasis
 from oasis.kubernetes.api.resources import NODES, OASIS_JOBS
-from oasis.kubernetes.cluster.nodes import has_ended, instance_of, places_of, site_of
-from oasis.kubernetes.cluster.pods import by_job, is_ending
+from oasis.kubernetes.cluster.nodes import instance_of, places_of, site_of
+from oasis.kubernetes.cluster.pods import has_ended, is_ending
+from oasis.kubernetes.cluster.seen import Seen
 from oasis.kubernetes.control.controller import Controller
 from oasis.kubernetes.control.reconciler import Reconciler
 from oasis.kubernetes.objects.oasis_job import SlotClock, parse_job
@@ -90,7 +91,7 @@ class Stepped:
         if slot is None:
             return None
         stores = self.controller.stores
-        ours = by_job({name: store.items() for name, store in stores.items()})
+        ours = Seen({name: store.items() for name, store in stores.items()}).pods
         entries = reconciler.live
         for uid in ours.keys() | entries.keys():
             held = entries[uid].allocation if uid in entries else None

@@ -16,10 +16,10 @@ from experiments.evaluation.live import cluster_policy
 from oasis.kubernetes import names
 from oasis.kubernetes.api.connection import ApiError
 from oasis.kubernetes.api.resources import SERVICES, WINDOWS
-from oasis.kubernetes.cluster.nodes import has_ended
+from oasis.kubernetes.cluster.pods import has_ended
 from oasis.kubernetes.control.controller import Controller
 from oasis.kubernetes.control.reconciler import Reconciler
-from oasis.kubernetes.control.windows import parse_window
+from oasis.kubernetes.objects.capacity_window import parse_window
 from oasis.kubernetes.objects.conditions import time_text
 from oasis.kubernetes.objects.oasis_job import SlotClock
 from oasis.scheduling.policy import Plan, View

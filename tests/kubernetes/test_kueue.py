@@ -20,21 +20,23 @@ from experiments.evaluation.live import cluster_policy
 from experiments.evaluation.policies import POLICIES
 from oasis.kubernetes import names
 from oasis.kubernetes.api.resources import NODES, PODS
-from oasis.kubernetes.cluster.nodes import has_ended, instance_of, places_of, site_of
-from oasis.kubernetes.cluster.pods import by_job, is_ending
+from oasis.kubernetes.cluster.nodes import instance_of, places_of, site_of
+from oasis.kubernetes.cluster.pods import has_ended, is_ending
+from oasis.kubernetes.cluster.seen import Seen
 from oasis.kubernetes.control.reconciler import Reconciler
+from oasis.kubernetes.objects.conditions import said
 from oasis.kubernetes.objects.existing import (
     JOB,
     JOBSET,
     TRAINJOB,
     WORKLOAD,
     ExistingKind,
-    items_of,
+    job_items,
     parse,
 )
 from oasis.kubernetes.objects.oasis_job import SlotClock
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
-from oasis.kubernetes.objects.workload import GATED_BY, LOCAL_QUEUES, WORKLOADS, kept, said
+from oasis.kubernetes.objects.workload import GATED_BY, LOCAL_QUEUES, WORKLOADS, kept
 from tests.kubernetes.cluster import GPU, Cluster
 from tests.kubernetes.controlplane.audit import denied
 from tests.kubernetes.controlplane.owners import Kueue
@@ -157,10 +159,10 @@ class Kueued(Stepped):
             done = reconciler.done.get(uid, 0.0) + entry.allocation.worker_count
             if entry.allocation.workers and done >= entry.work - 1e-6:
                 over.append(uid)
-                end(self._scene, by_job(stores)[uid].values())
+                end(self._scene, Seen(stores).pods[uid].values())
 
         def have_ended() -> bool:
-            return all(said(self.owners()[uid], "Finished")["status"] == "True" for uid in over)
+            return all(said(self.owners()[uid], "Finished").get("status") == "True" for uid in over)
 
         until(have_ended, "they end")
         super().begin_next(reconciler)
@@ -202,8 +204,8 @@ def test_twelve_jobs_run_as_in_the_simulator(name: str, scene: Scene, kueue: Kue
     now = {uid: item["metadata"]["uid"] for uid, item in stepped.owners().items()}
     assert stepped.made.items() <= now.items(), "none was made anew"
     seen = {kind.plural: scene.admin.list_all(kind)[0] for kind in (LOCAL_QUEUES, NODES)}
-    found = items_of({**seen, WORKLOADS.plural: list(workloads(scene).values())}, WORKLOAD)
-    by_name = {item["metadata"]["ownerReferences"][0]["name"]: item for item in found}
+    found = job_items({**seen, WORKLOADS.plural: list(workloads(scene).values())})
+    by_name = {item["metadata"]["ownerReferences"][0]["name"]: item for _, item in found}
     there = {job: status(scene, job)["completionSlot"] for job in by_name}
     specs = [
         (parse(by_name[f"t{slot:02d}"], WORKLOAD, scene.clock, DEFAULT_RESOURCES), slot)
@@ -295,7 +297,7 @@ def test_a_gang_stands_at_our_gate_until_slow_pods_are_gone(
     def runs() -> bool:
         taken = {pod["spec"].get("nodeName") for pod in scene.pods("slow-")}
         assert not taken & set(running(scene, "quick").values())
-        evicted.add(said(workloads(scene)["quick"], "Evicted")["reason"])
+        evicted.add(said(workloads(scene)["quick"], "Evicted").get("reason", ""))
         return len(running(scene, "quick")) == 8
 
     again = {"backoffBaseSeconds": 1, "backoffMaxSeconds": 1}

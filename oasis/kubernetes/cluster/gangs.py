@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any
 
 from oasis.kubernetes import names
-from oasis.kubernetes.cluster.nodes import Place, has_ended, natural, phase_of
+from oasis.kubernetes.cluster.nodes import Place, natural
 from oasis.kubernetes.cluster.pods import (
     WantedPod,
+    has_ended,
     is_ending,
     is_gated,
+    is_working,
     owner_of,
-    plan_hash,
+    phase_of,
     prefix_of,
     target_node,
 )
@@ -30,6 +33,12 @@ Object = Mapping[str, Any]
 Slot = tuple[TaskGroup, Place]  # room for one pod
 Numbered = list[tuple[int, str | None]]  # index and name of the pod that is there, for each slot
 CHIEF = (TaskGroup.WORKER, 0)
+
+
+def plan_hash(allocation: Allocation, places: tuple[Place, ...]) -> str:
+    """Return ten hexadecimal digits that distinguish one allocation from another."""
+    plain = [[[places[k].id, count] for k, count in tasks] for tasks in allocation.by_group]
+    return hashlib.sha256(json.dumps(plain).encode()).hexdigest()[:10]
 
 
 def wanted_of(
@@ -155,6 +164,35 @@ def _going_on(slots: Sequence[Slot], pods: Mapping[str, Object]) -> Numbered | N
         taken.add((task, numbered[-1][0]))
     begins = ((task, index) for (task, _), (index, _) in zip(slots, numbered, strict=True))
     return numbered if CHIEF in begins else None
+
+
+def working_gang(
+    wanted: Iterable[WantedPod],
+    pods: Mapping[str, Object],
+    min_workers: int,
+    ps_needed: Any,
+) -> list[str]:
+    """Return the uids of the workers that do work now; none unless enough of them do."""
+    # Where parameter servers are missing, only workers that the others can serve count.
+    workers, ps = [], 0
+    for pod in wanted:
+        existing = pods.get(pod.name)
+        if existing is not None and is_working(existing):
+            if pod.task is TaskGroup.WORKER:
+                workers.append(existing["metadata"]["uid"])
+            else:
+                ps += 1
+    while workers and int(ps_needed(len(workers))) > ps:
+        workers.pop()
+    return workers if len(workers) >= min_workers else []
+
+
+def has_succeeded(wanted: Iterable[WantedPod], pods: Mapping[str, Object]) -> bool:
+    """Return whether the chief has succeeded: worker 0, or the first pod if none has an index."""
+    workers = (pod for pod in wanted if pod.task is TaskGroup.WORKER)
+    chief = min(workers, key=lambda pod: pod.index or 0, default=None)
+    existing = None if chief is None else pods.get(chief.name)
+    return existing is not None and phase_of(existing) == "Succeeded"
 
 
 def annotations_of(

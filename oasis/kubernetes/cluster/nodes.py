@@ -1,24 +1,35 @@
-"""From nodes to the machines that a policy plans on."""
+"""From nodes to the machines that a policy plans on, and how these change."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from oasis.kubernetes.api.resources import PODS
+from oasis.kubernetes.cluster.pods import has_ended, is_ending, lingers, target_node
+from oasis.kubernetes.cluster.seen import Seen
 from oasis.kubernetes.names import HOSTNAME, NODE, NODE_ROLE
 from oasis.kubernetes.objects.oasis_job import JobSpec
-from oasis.kubernetes.objects.quantities import Amounts, ResourceMap, quantity, requests_of, summed
-from oasis.model.errors import InstanceError, describe
+from oasis.kubernetes.objects.quantities import (
+    Amounts,
+    ResourceMap,
+    quantity,
+    requests_of,
+    summed,
+    take,
+)
+from oasis.model.errors import InputError, InstanceError, describe
 from oasis.model.forms import Labels
 from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.instance import Instance
+from oasis.scheduling.policy import Policy, wants
 from oasis.scheduling.site import FINE, Machine, Site, cluster_of
 
 ROLES = (*GROUPS, "both")
-ENDED = ("Succeeded", "Failed")
 
 
 class NodesError(InstanceError):
@@ -63,24 +74,25 @@ def allocatable(node: Mapping[str, Any]) -> Amounts:
     }
 
 
-def phase_of(pod: Mapping[str, Any]) -> str | None:
-    """Return the phase of `pod`; None before it has a status."""
-    return (pod.get("status") or {}).get("phase")
-
-
-def has_ended(pod: Mapping[str, Any]) -> bool:
-    """Return whether `pod` succeeded or failed, so that it uses no resources of its node."""
-    return phase_of(pod) in ENDED
-
-
-def foreign_use(pods: Iterable[Mapping[str, Any]], own: Container[str] = ()) -> dict[str, Amounts]:
-    """Return the requests of bound pods by node, without those whose uid is in `own`."""
+def foreign_use(pods: Iterable[Mapping[str, Any]]) -> dict[str, Amounts]:
+    """Return the requests of bound pods by node."""
     requests: dict[str, list[Amounts]] = {}
     for pod in pods:
         node = pod["spec"].get("nodeName")
-        if node and pod["metadata"]["uid"] not in own and not has_ended(pod):
+        if node and not has_ended(pod):
             requests.setdefault(node, []).append(requests_of(pod["spec"]))
     return {node: summed(parts) for node, parts in requests.items()}
+
+
+def free_room(seen: Seen) -> dict[str, Amounts]:
+    """Return the capacity of each node that no pod uses, bound or, if it is ours, sent there."""
+    free = {name: dict(allocatable(node)) for name, node in seen.nodes.items()}
+    using = [(pod["spec"].get("nodeName"), pod) for pod in seen.others]
+    for node, pod in using + [(target_node(pod), pod) for pod in seen.ours]:
+        # A pod that is ending still holds its node, until the kubelet has stopped it.
+        if node in free and not has_ended(pod):
+            take(free[node], {**requests_of(pod["spec"]), "pods": Fraction(1)})
+    return free
 
 
 def places_of(nodes: Iterable[Mapping[str, Any]], ps_share: Fraction | None) -> tuple[Place, ...]:
@@ -170,6 +182,16 @@ def check_groups(site: Site) -> None:
             )
 
 
+def check_fits_nodes(policy: Policy, site: Site, minimum_run: int = 0) -> None:
+    """Raise if a policy cannot plan on the nodes of `site`, or keep a minimum run time."""
+    # With a minimum run time, refuse a policy that does not keep it.
+    if minimum_run and not wants(policy, "keeps_run_times"):
+        expected = f"expected none with policy {policy.name}, which may change a job in every slot"
+        raise InputError("minimum_run_time", expected)
+    if wants(policy, "plans_in_model"):
+        check_groups(site)
+
+
 def instance_of(
     specs: Iterable[tuple[JobSpec, int]], site: Site, horizon: int, metadata: Mapping[str, Any]
 ) -> Instance:
@@ -177,3 +199,95 @@ def instance_of(
     jobs = tuple(replace(spec.job, arrival=arrival) for spec, arrival in specs)
     check_groups(site)
     return Instance(horizon, cluster_of(site), jobs, dict(metadata))
+
+
+@dataclass(frozen=True, slots=True)
+class Machines:
+    """The machines that the policy plans on, and their nodes, as they are at one moment."""
+
+    places: tuple[Place, ...]  # from the index of a machine to its node
+    site: Site  # as the policy knows them
+    foreign: Mapping[str, Amounts]  # what pods that are not ours asked of each node
+    offers: Mapping[str, Mapping[str, str]]  # what each node had for pods
+    resources: ResourceMap
+    ps_share: Fraction | None  # as in `places_of`
+
+    @classmethod
+    def of(
+        cls,
+        seen: Seen,
+        resources: ResourceMap,
+        ps_share: Fraction | None,
+        unit_seconds: float,
+        horizon: int | None = None,
+    ) -> Machines:
+        """Return the machines that the nodes make now; raise `NodesError` if labels are wrong."""
+        nodes, foreign = seen.nodes, foreign_use(seen.others)
+        places = places_of(nodes.values(), ps_share)
+        site = site_of(places, nodes, foreign, resources, unit_seconds, horizon)
+        offers = {place.node: nodes[place.node]["status"]["allocatable"] for place in places}
+        return cls(places, site, foreign, offers, resources, ps_share)
+
+    def have_grown(self, seen: Seen) -> bool:
+        """Whether the nodes make machines that the policy does not know."""
+        # A node that is gone is no reason to plan anew: it
+        # counts as lost, and keeps its index in case it returns.
+        return not {*places_of(seen.nodes.values(), self.ps_share)} <= {*self.places}
+
+    def resized(self, seen: Seen, short: Container[str], late: float = -math.inf) -> Machines:
+        """Return the machines at their present size; new pods of others count only on `short`."""
+        # What pods of others give back counts at once, and what they take only on nodes that were
+        # `short` of room for a gang: pods of others come and go all the time, and each time jobs
+        # are placed again where a machine is smaller. Pods of ours that were to be gone by the time
+        # `late` count as pods of others: their end is unknown.
+        using = foreign_use([*seen.others, *(pod for pod in seen.ours if lingers(pod, late))])
+        foreign, machines = dict(self.foreign), list(self.site.machines)
+        offers = dict(self.offers)
+        for k, place in enumerate(self.places):
+            node, used = seen.nodes.get(place.node), using.get(place.node, {})
+            if node is None:
+                continue
+            known, offer = self.foreign.get(place.node, {}), node["status"]["allocatable"]
+            if place.node not in short:
+                used = {name: min(used[name], known[name]) for name in used.keys() & known.keys()}
+            if used != known or offer != self.offers[place.node]:
+                foreign[place.node], offers[place.node] = used, offer
+                amounts = available(place, node, foreign, self.resources)
+                machines[k] = replace(machines[k], amounts=tuple(amounts.values()))
+        if machines == list(self.site.machines):
+            return self
+        site = replace(self.site, machines=tuple(machines))
+        return replace(self, site=site, foreign=foreign, offers=offers)
+
+    def taken(self, machines: Machines, seen: Seen) -> dict[int, str]:
+        """Return by index of each machine smaller in `machines` a sentence on who took room."""
+        if machines is self:
+            return {}
+        takers = {}
+        for k, (place, old) in enumerate(zip(self.places, self.site.machines, strict=True)):
+            amounts = zip(machines.site.machines[k].amounts, old.amounts, strict=True)
+            if any(now < before for now, before in amounts):
+                there = (pod for pod in seen.others if pod["spec"].get("nodeName") == place.node)
+                metas = [pod["metadata"] for pod in there]
+                last = max(metas, key=lambda m: str(m.get("creationTimestamp")), default=None)
+                taker = f"pod {last['namespace']}/{last['name']}" if last else "somebody else"
+                takers[k] = f"{taker} has taken room on node {place.node}"
+        return takers
+
+    def changing(self, seen: Seen, nodes: set[str], late: float) -> set[str]:
+        """Return those of `nodes` whose room is about to change, as pods end or others came."""
+        ending = (pod for pod in seen.of(PODS) if is_ending(pod) and not lingers(pod, late))
+        changing = nodes & {pod["spec"].get("nodeName") for pod in ending} if nodes else nodes
+        if nodes - changing:
+            machines = self.resized(seen, nodes - changing, late).site.machines
+            known = zip(self.places, machines, self.site.machines, strict=True)
+            changing |= {place.node for place, new, old in known if new != old}
+        return changing
+
+    def lost(self, seen: Seen) -> frozenset[int]:
+        """Return the indices of machines whose nodes are gone, cordoned or not ready."""
+        return frozenset(
+            k
+            for k, place in enumerate(self.places)
+            if place.node not in seen.nodes or not is_usable(seen.nodes[place.node])
+        )

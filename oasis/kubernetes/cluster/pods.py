@@ -5,37 +5,36 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from datetime import datetime
-from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
 from oasis.kubernetes import names
 from oasis.kubernetes.api.watching import ASKED
-from oasis.kubernetes.cluster.nodes import Place, allocatable, has_ended, phase_of
+from oasis.kubernetes.objects.conditions import said
 from oasis.kubernetes.objects.existing import (
     JOB,
     JOBSET,
     JOBSET_NAME,
     TRAINJOB,
     WORKLOAD,
-    job_items,
+    Job,
 )
 from oasis.kubernetes.objects.network import hostname, service_name, variables, with_variables
 from oasis.kubernetes.objects.node_affinity import NAME, narrowed
 from oasis.kubernetes.objects.oasis_job import JobSpec, identity
-from oasis.kubernetes.objects.quantities import Amounts, quantity, requests_of, take
+from oasis.kubernetes.objects.quantities import quantity
 from oasis.kubernetes.objects.workload import OF_POD
 from oasis.model.errors import InstanceError
 from oasis.model.groups import TaskGroup
-from oasis.scheduling.job import Allocation
 
 # A pod's name is its host name, which has at most 63 characters and no dots: 40 of the job's name
 # leave room for task, number and digest.
 LONGEST_PREFIX = 40
+ENDED = ("Succeeded", "Failed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +47,6 @@ class WantedPod:
     node: str  # where it belongs, as the next
     hostname: str
     index: int | None = None  # among those of its task; None: it knows of no others
-
-
-def plan_hash(allocation: Allocation, places: tuple[Place, ...]) -> str:
-    """Return ten hexadecimal digits that distinguish one allocation from another."""
-    plain = [[[places[k].id, count] for k, count in tasks] for tasks in allocation.by_group]
-    return hashlib.sha256(json.dumps(plain).encode()).hexdigest()[:10]
 
 
 @lru_cache(maxsize=4096)
@@ -148,6 +141,16 @@ def on_node(affinity: Mapping[str, Any] | None, node: str) -> dict[str, Any]:
     return narrowed(affinity, [{"key": NAME, "operator": "In", "values": [node]}], "matchFields")
 
 
+def phase_of(pod: Mapping[str, Any]) -> str | None:
+    """Return the phase of `pod`; None before it has a status."""
+    return (pod.get("status") or {}).get("phase")
+
+
+def has_ended(pod: Mapping[str, Any]) -> bool:
+    """Return whether `pod` succeeded or failed, so that it uses no resources of its node."""
+    return phase_of(pod) in ENDED
+
+
 def is_gated(pod: Mapping[str, Any]) -> bool:
     """Return whether `pod` still has our scheduling gate."""
     return any(g["name"] == names.GATE for g in pod["spec"].get("schedulingGates") or ())
@@ -169,32 +172,23 @@ def seconds_of(text: str) -> float:
     return datetime.fromisoformat(text).timestamp()
 
 
-def condition(item: Mapping[str, Any], kind: str) -> Mapping[str, Any] | None:
-    """Return the condition of type `kind` of an object; None if it has none."""
-    for entry in (item.get("status") or {}).get("conditions") or ():
-        if entry["type"] == kind:
-            return entry  # type: ignore[no-any-return]
-    return None
-
-
 def is_working(pod: Mapping[str, Any]) -> bool:
     """Return whether `pod` is Running and Ready, and not being deleted."""
-    ready = condition(pod, "Ready")
     running = phase_of(pod) == "Running" and not is_ending(pod)
-    return running and ready is not None and ready["status"] == "True"
+    return running and said(pod, "Ready").get("status") == "True"
 
 
 def is_unschedulable(pod: Mapping[str, Any]) -> bool:
     """Return whether the scheduler found no capacity for `pod`."""
-    placed = condition(pod, "PodScheduled") or {}
+    placed = said(pod, "PodScheduled")
     is_refused = (placed.get("status"), placed.get("reason")) == ("False", "Unschedulable")
     return is_refused and not pod["spec"].get("nodeName")
 
 
 def failures(pod: Mapping[str, Any]) -> int:
     """Count the failures of a pod and its containers; 0 if the pod was deleted on purpose."""
-    disruption = condition(pod, "DisruptionTarget")  # evicted or preempted, which is not its fault
-    if is_ending(pod) or (disruption is not None and disruption["status"] == "True"):
+    disruption = said(pod, "DisruptionTarget")  # evicted or preempted, which is not its fault
+    if is_ending(pod) or disruption.get("status") == "True":
         return 0
     restarts = sum(one.get("restartCount", 0) for one in container_statuses(pod))
     return int(restarts) + (phase_of(pod) == "Failed")
@@ -234,7 +228,7 @@ def complaint(pods: Iterable[Mapping[str, Any]]) -> str:
             if waiting.get("reason"):
                 return ": ".join(filter(None, (waiting["reason"], waiting.get("message"))))
         if is_unschedulable(pod):
-            return f"Unschedulable: {(condition(pod, 'PodScheduled') or {}).get('message', '')}"
+            return f"Unschedulable: {said(pod, 'PodScheduled').get('message', '')}"
     return ""
 
 
@@ -253,13 +247,13 @@ Pods = Mapping[str, Mapping[str, Any]]  # by uid of their job and by name
 Claim = tuple[str, str, str]
 
 
-def claims_of(seen: Mapping[str, Iterable[Object]]) -> dict[Claim, str]:
+def claims_of(jobs: Iterable[Job]) -> dict[Claim, str]:
     """Return the uids of our jobs by the marks of their pods: kind, namespace, uid or name."""
     # The pods of an OasisJob and of a Job are owned by it. Those of a JobSet have its name as a
     # label, and those of a TrainJob that of the JobSet that it makes, which is its own.
     # The name of a Workload is an annotation of its pods.
     claims: dict[Claim, str] = {}
-    for kind, item in job_items(seen):
+    for kind, item in jobs:
         meta, name = item["metadata"], kind.name if kind else names.KIND
         if name in (JOBSET.name, TRAINJOB.name):
             mark = JOBSET.name, meta["namespace"], meta["name"]
@@ -295,22 +289,6 @@ def claimed(pod: Object, claims: Mapping[Claim, str]) -> str | None:
     return uid or claims.get((JOBSET.name, meta["namespace"], labels.get(JOBSET_NAME, "")))
 
 
-def by_job(seen: Mapping[str, Iterable[Object]]) -> dict[str, dict[str, Any]]:
-    """Return our pods by uid of their job and by name, whichever controller made them."""
-    jobs: dict[str, dict[str, Any]] = {}
-    claims = claims_of(seen)
-    for pod in seen["pods"]:
-        uid = claimed(pod, claims)
-        if uid is not None:
-            jobs.setdefault(uid, {})[pod["metadata"]["name"]] = pod
-    return jobs
-
-
-def uids_of(by_job: Mapping[str, Mapping[str, Object]]) -> set[str]:
-    """Return the uids of the pods of all jobs."""
-    return {pod["metadata"]["uid"] for pods in by_job.values() for pod in pods.values()}
-
-
 def marking_patch(
     pod: Object, labels: Mapping[str, str], notes: Mapping[str, str]
 ) -> list[dict[str, Any]]:
@@ -326,44 +304,6 @@ def marking_patch(
             path = f"/metadata/{field}/{key.replace('/', '~1')}"
             marks.append({"op": "add", "path": path, "value": value})
     return marks
-
-
-def free_room(
-    nodes: Mapping[str, Object], pods: Iterable[Object], own: Container[str] = ()
-) -> dict[str, Amounts]:
-    """Return the capacity of each node that no pod, bound or sent there, uses; `own`: our pods."""
-    # `own` are uids of pods.
-    free = {name: dict(allocatable(node)) for name, node in nodes.items()}
-    for pod in pods:
-        # A pod that is ending still holds its node, until the kubelet has stopped it.
-        if has_ended(pod):
-            continue
-        is_ours = pod["metadata"]["uid"] in own
-        node = target_node(pod) if is_ours else pod["spec"].get("nodeName")
-        if node in free:
-            take(free[node], {**requests_of(pod["spec"]), "pods": Fraction(1)})
-    return free
-
-
-def working_gang(
-    wanted: Iterable[WantedPod],
-    pods: Mapping[str, Object],
-    min_workers: int,
-    ps_needed: Any,
-) -> list[str]:
-    """Return the uids of the workers that do work now; none unless enough of them do."""
-    # Where parameter servers are missing, only workers that the others can serve count.
-    workers, ps = [], 0
-    for pod in wanted:
-        existing = pods.get(pod.name)
-        if existing is not None and is_working(existing):
-            if pod.task is TaskGroup.WORKER:
-                workers.append(existing["metadata"]["uid"])
-            else:
-                ps += 1
-    while workers and int(ps_needed(len(workers))) > ps:
-        workers.pop()
-    return workers if len(workers) >= min_workers else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -394,11 +334,3 @@ def _finite(text: str) -> float:
     if not math.isfinite(value):
         raise InstanceError(names.LOSS, "expected a finite number", text)
     return value
-
-
-def has_succeeded(wanted: Iterable[WantedPod], pods: Mapping[str, Object]) -> bool:
-    """Return whether the chief has succeeded: worker 0, or the first pod if none has an index."""
-    workers = (pod for pod in wanted if pod.task is TaskGroup.WORKER)
-    chief = min(workers, key=lambda pod: pod.index or 0, default=None)
-    existing = None if chief is None else pods.get(chief.name)
-    return existing is not None and phase_of(existing) == "Succeeded"

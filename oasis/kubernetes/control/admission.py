@@ -11,11 +11,12 @@ from oasis.driver.driver import Driver
 from oasis.kubernetes import names
 from oasis.kubernetes.acting import Create, Steps
 from oasis.kubernetes.cluster import pods as p
-from oasis.kubernetes.cluster.nodes import AWAY, Place, has_ended
-from oasis.kubernetes.control.job_reader import JobReader, begun_in
+from oasis.kubernetes.cluster.nodes import AWAY, Place
+from oasis.kubernetes.cluster.seen import Seen
+from oasis.kubernetes.control.job_reader import JobReader
 from oasis.kubernetes.control.patience import Failure, Patience
 from oasis.kubernetes.control.statuses import PODS_REFUSED
-from oasis.kubernetes.objects.conditions import time_text
+from oasis.kubernetes.objects.conditions import said, time_text
 from oasis.kubernetes.objects.node_affinity import NodeRules
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.kubernetes.objects.schema import TERMINAL
@@ -174,7 +175,11 @@ class Admission:
         for pod in pods:
             name = pod["spec"].get("nodeName")
             task = (pod["metadata"].get("labels") or {}).get(names.TASK)
-            if name in self._nodes and task in GROUPS and not (has_ended(pod) or p.is_ending(pod)):
+            if (
+                name in self._nodes
+                and task in GROUPS
+                and not (p.has_ended(pod) or p.is_ending(pod))
+            ):
                 group = TaskGroup(task)
                 rules = [form.rules[group] for form in spec.in_forms if group in form.rules]
                 taints = [t for each in rules for t in each.untolerated(self._nodes[name])]
@@ -226,16 +231,14 @@ class Learning:
         self._tried: dict[str, int] = {}  # versions of jobs of which a pod can be made, by uid
         self._counts: Counter[str] = Counter()  # pods of each namespace at the last boundary
 
-    def tries(self, now: float, is_due: bool, seen: Mapping[str, list[Any]]) -> list[Create]:
+    def tries(self, now: float, is_due: bool, seen: Seen) -> list[Create]:
         """Return pods to create in a dry run; more if a slot `is_due`. Give answers to `tried`."""
         # Tried are jobs that are new, edited, or were refused long enough ago. If a slot `is_due`,
         # jobs are tried as well that had capacity in the last slot and got no pod, and jobs in
         # whose namespace pods ended, because that may free quota.
-        slot, freed, job_pods = self._clock.slot(now), set(), None
+        slot, freed = self._clock.slot(now), set()
         if is_due:
-            job_pods = p.by_job(seen)
-            pods = (pod for each in job_pods.values() for pod in each.values())
-            counts = Counter(pod["metadata"]["namespace"] for pod in pods)
+            counts = Counter(pod["metadata"]["namespace"] for pod in seen.ours)
             freed = {space for space, count in self._counts.items() if counts[space] < count}
             self._counts = counts
             known = self._reader.specs
@@ -253,8 +256,7 @@ class Learning:
         ]
         tries: list[Create] = []
         for spec in due:
-            job_pods = p.by_job(seen) if job_pods is None else job_pods
-            if spec.uid not in job_pods:
+            if spec.uid not in seen.pods:
                 try:
                     tries += [Create(spec.uid, p.tried_pod(form)) for form in spec.in_forms]
                 except Exception as error:  # noqa: BLE001 (any error is reported on this job)
@@ -293,7 +295,7 @@ class Learning:
             node = p.target_node(pod)
             # Where another pod of the gang is bound, the node is fine, and the number too high.
             if pod["metadata"]["uid"] in stuck and node is not None and node not in bound:
-                why = (p.condition(pod, "PodScheduled") or {}).get("message", "")
+                why = said(pod, "PodScheduled").get("message", "")
                 message = f"the scheduler lets it not go to node {node}: {why}"
                 if spec is not None:
                     self._verdicts.refuse(spec, self._clock.slot(now) + 1, why, node)
@@ -306,7 +308,7 @@ class Learning:
             spec = self._reader.specs.get(uid)
             if spec is None or uid not in self._reader.statuses:
                 continue
-            known = self._admission.refusing(begun_in(spec, forms[uid]).rules[pod.task])
+            known = self._admission.refusing(spec.begun_in(forms[uid]).rules[pod.task])
             for node, refusal in self._admission.refusing(rules).items():
                 if node == pod.node or node not in known:
                     self._verdicts.refuse(spec, self._clock.slot(now) + 1, refusal, node)

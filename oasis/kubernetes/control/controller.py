@@ -6,7 +6,7 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -28,7 +28,8 @@ from oasis.kubernetes.api.resources import (
 )
 from oasis.kubernetes.api.watching import ObjectStore, Watcher
 from oasis.kubernetes.cluster.nodes import NodesError
-from oasis.kubernetes.cluster.pods import by_job, claimed, claims_of
+from oasis.kubernetes.cluster.pods import claimed
+from oasis.kubernetes.cluster.seen import Seen
 from oasis.kubernetes.control.memory import restore_controller
 from oasis.kubernetes.control.meter import SteadyTime
 from oasis.kubernetes.control.metrics import Metrics
@@ -36,7 +37,6 @@ from oasis.kubernetes.control.reconciler import Reconciler
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.control.writer import ClusterWriter
 from oasis.kubernetes.objects.existing import EXISTING, without_others
-from oasis.kubernetes.objects.utility_class import with_defaults
 from oasis.kubernetes.objects.workload import CLUSTER_QUEUES, LOCAL_QUEUES, WORKLOADS
 from oasis.scheduling.policy import Policy
 
@@ -129,8 +129,8 @@ class Controller:
     def rehearse(self) -> dict[str, Any]:
         """Return the actions of a start now, as plain data; for `Objects` on a dry run."""
         # The API server is asked about each write, so that refusals are among the answers.
-        seen = with_defaults(self._objects.snapshot(self._followed))
-        seen, _ = without_others(seen, self.settings.controller)
+        objects = self._objects.snapshot(self._followed)
+        seen = Seen(without_others(objects, self.settings.controller)[0])
         reconciler = restore_controller(
             self._objects, self._policy, self.settings, self.metrics, seen, self._now
         )
@@ -271,16 +271,16 @@ class Controller:
         log.info("serving policy %s on %d nodes", reconciler.driver.policy.name, len(nodes))
         return reconciler
 
-    def _seen(self) -> Mapping[str, list[Any]]:
+    def _seen(self) -> Seen:
         """Return the objects without jobs of other controllers, each of which is logged once."""
-        seen = {plural: store.items() for plural, store in self.stores.items()}
-        own, others = without_others(with_defaults(seen), self.settings.controller)
+        objects = {plural: store.items() for plural, store in self.stores.items()}
+        own, others = without_others(objects, self.settings.controller)
         for uid, (job, other) in others.items():
             if uid not in self._others:
                 hint = "to take it over when that one is gone, set its status.controller to null"
                 log.warning("%s: left alone, the controller %s schedules it; %s", job, other, hint)
         self._others = frozenset(others)
-        return own
+        return Seen(own)
 
     def _act(self, reconciler: Reconciler, news: list[tuple[float, str, str, Any]]) -> None:
         if isinstance(self._now, SteadyTime):
@@ -311,14 +311,13 @@ class Controller:
     def _count(self, reconciler: Reconciler, news: list[tuple[float, str, str, Any]]) -> None:
         """Count the work of jobs whose pods changed, up to when the watch reported it."""
         times: dict[str, list[float]] = {}
-        claims = claims_of(self._seen())
+        seen = self._seen()
         for at, kind, _, item in news:
-            uid = claimed(item, claims) if kind == "pods" and item else None
+            uid = claimed(item, seen.claims) if kind == "pods" and item else None
             if uid is not None:  # it may be later than now: noted before we took over, and a jump
                 times.setdefault(uid, []).append(min(at, self._now()))
-        job_pods = by_job(self._seen()) if times else {}
         for uid, noted in times.items():
-            reconciler.note(uid, job_pods.get(uid, {}), noted[-1], broken_at=noted[0])
+            reconciler.note(uid, seen.pods.get(uid, {}), noted[-1], broken_at=noted[0])
 
     def _gather(self, until: float) -> list[tuple[float, str, str, Any]]:
         """Wait for changes up to `until`; return the first with those that follow at once."""

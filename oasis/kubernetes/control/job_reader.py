@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
-from oasis.driver.driver import Driver
-from oasis.driver.entry import form_begun_in
 from oasis.kubernetes import names
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.settings import ControllerSettings
@@ -16,8 +14,8 @@ from oasis.kubernetes.objects.conditions import COMPLETE, VALID, error_text
 from oasis.kubernetes.objects.existing import (
     TRAINJOB,
     ExistingKind,
+    Job,
     ended,
-    job_items,
     own_uid,
     parse,
     version_of,
@@ -31,7 +29,6 @@ from oasis.scheduling.policy import Policy, wants
 log = logging.getLogger("oasis.kubernetes")
 
 Object = Mapping[str, Any]
-Seen = Mapping[str, list[Any]]
 
 
 class JobReader:
@@ -41,27 +38,27 @@ class JobReader:
         self._clock, self._settings, self._metrics = clock, settings, metrics
         self.statuses: dict[str, StatusWriter] = {}  # by uid of the object
         self.specs: dict[str, JobSpec] = {}  # jobs that make sense, by uid
+        # Those of them that have not ended, oldest first: as they were read last.
+        self.unfinished: dict[str, JobSpec] = {}
         self.complete: set[str] = set()  # uids of objects that their own controllers say are so
         self._first: dict[str, int] = {}  # versions in which jobs were first seen, by uid
         self._versions: dict[str, int] = {}  # that were read last, by uid
         self._stopped: dict[str, int | None] = {}  # versions for which nothing more is done, by uid
 
-    def read(
-        self, seen: Seen, driver: Driver[JobSpec], now: float, ran: Container[str] = ()
-    ) -> dict[str, JobSpec]:
-        """Return valid unfinished jobs by uid, oldest first; `ran`: uids live before a takeover."""
-        # At a takeover, `ran` are those that ran before.
-        specs = {}
+    def read_jobs(
+        self, jobs: Iterable[Job], policy: Policy, live: Container[str], now: float
+    ) -> None:
+        """Read all jobs; `live`: the uids of those that run."""
         existing = set()
-        live = driver.by_uid
+        self.unfinished = {}
         self.complete.clear()
-        for kind, item in self._in_order(seen):
+        for kind, item in self._in_order(jobs):
             uid = item["metadata"]["uid"]
             if item["metadata"].get("deletionTimestamp"):
                 continue
             existing.add(uid)
             try:
-                spec = self._take(kind, item, driver.policy, uid in live or uid in ran, now)
+                spec = self._take(kind, item, policy, uid in live, now)
             except InstanceError as error:  # a mistake of its owner, looked for at each boundary
                 self.specs.pop(uid, None)
                 self.statuses[uid].put_aside("Invalid", "Invalid", str(error), now)
@@ -70,17 +67,15 @@ class JobReader:
                 self.fail(uid, error, "reading", now)
                 continue
             if spec is not None:
-                specs[uid] = spec
+                self.unfinished[uid] = spec
         kept: tuple[dict[str, Any], ...] = self.statuses, self.specs
         for known in (*kept, self._first, self._versions, self._stopped):
             for uid in known.keys() - existing:
                 del known[uid]
-        return specs
 
-    def read_new(self, seen: Seen, driver: Driver[JobSpec], now: float) -> None:
-        """Read all jobs if one of them is new, so that its status names this controller."""
-        if any(self._is_new(kind, item) for kind, item in job_items(seen)):
-            self.read(seen, driver, now)
+    def has_new(self, jobs: Iterable[Job]) -> bool:
+        """Return whether one of the jobs is new, so that its status is to name this controller."""
+        return any(self._is_new(kind, item) for kind, item in jobs)
 
     def _is_new(self, kind: ExistingKind | None, item: Object) -> bool:
         job = self.statuses.get(item["metadata"]["uid"])
@@ -125,7 +120,7 @@ class JobReader:
         uid = job.meta["uid"]
         version = self._versions[uid] = version_of(item, job.kind)
         if uid not in self._stopped and job.phase == "Failed":
-            condition = job.said(COMPLETE) or job.said(VALID) or {}
+            condition = job.said(COMPLETE) or job.said(VALID)
             # A condition notes the generation that it is about. The version of another kind is a
             # checksum, which no condition holds, so its failed objects count as not edited.
             is_edited = job.kind is None and condition.get("observedGeneration") != version
@@ -137,6 +132,7 @@ class JobReader:
         # An `InstanceError` is a mistake of its owner: the job is Invalid. Everything else is a
         # fault of ours or of the policy: the job is Failed, and the traceback is in the log.
         self.specs.pop(uid, None)
+        self.unfinished.pop(uid, None)
         job, self._stopped[uid] = self.statuses.get(uid), self._versions.get(uid)
         self._metrics.job_errors.labels(doing).inc()
         name = uid if job is None else job.name
@@ -155,23 +151,23 @@ class JobReader:
         self._stopped[uid] = self.specs.pop(uid).generation
         self.statuses[uid].failed_to_train(reason, message, now)
 
-    def _in_order(self, seen: Seen) -> list[tuple[ExistingKind | None, Object]]:
+    def _in_order(self, jobs: Iterable[Job]) -> list[Job]:
         """Return all jobs, each after its kind, in order of creation."""
 
         # Times of creation are whole seconds. Within a second it is the version that tells, the
         # first one that was seen: later ones tell when we wrote the status.
-        def age(entry: tuple[ExistingKind | None, Object]) -> tuple[str, int]:
+        def age(entry: Job) -> tuple[str, int]:
             meta = entry[1]["metadata"]
             first = self._first.setdefault(meta["uid"], int(meta.get("resourceVersion", 0)))
             return meta.get("creationTimestamp", ""), first
 
         # Jobs arrive in this order, so a list that the API
         # server returns in another one changes no plan.
-        return sorted(job_items(seen), key=age)
+        return sorted(jobs, key=age)
 
-    def recall(self, unwritten: Mapping[str, Any], seen: Seen) -> None:
+    def recall(self, unwritten: Mapping[str, Any], jobs: Iterable[Job]) -> None:
         """Restore statuses that were decided, but perhaps not written before the takeover."""
-        for kind, item in job_items(seen):
+        for kind, item in jobs:
             uid = item["metadata"]["uid"]
             if uid in unwritten:
                 self.statuses[uid] = StatusWriter(item, self._clock, kind)
@@ -194,8 +190,3 @@ class JobReader:
             return False
         # A job that ended before it ever ran here earned nothing here, and is left out.
         return complete or failed is not None
-
-
-def begun_in(spec: JobSpec, form: int) -> JobSpec:
-    """Return the job in the form in which it began, the one with index `form`."""
-    return form_begun_in(spec.in_forms, form, "spec.forms")

@@ -9,14 +9,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from oasis.driver.policy_state import site_text
-from oasis.kubernetes import names
-from oasis.kubernetes.api.resources import Objects
-from oasis.kubernetes.cluster.pods import by_job, condition, seconds_of
+from oasis.kubernetes.api.resources import OASIS_JOBS, Objects
+from oasis.kubernetes.cluster.pods import seconds_of
+from oasis.kubernetes.cluster.seen import Seen
 from oasis.kubernetes.control.checkpoint import Checkpoint
 from oasis.kubernetes.control.meter import JUMP
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.reconciler import FORMAT, Reconciler
 from oasis.kubernetes.control.settings import ControllerSettings
+from oasis.kubernetes.objects.conditions import said
 from oasis.kubernetes.objects.oasis_job import SlotClock, as_it_was
 from oasis.scheduling.policy import Policy
 
@@ -28,7 +29,7 @@ def restore_controller(
     make: Callable[[], Policy],
     settings: ControllerSettings,
     metrics: Metrics,
-    seen: Mapping[str, list[Any]],
+    seen: Seen,
     now: Callable[[], float] = time.time,
 ) -> Reconciler:
     """Return the reconciler as of the checkpoint, or without one as the objects say."""
@@ -60,21 +61,21 @@ def restore_controller(
         else:
             return reconciler
     reconciler = fresh(_epoch(seen, settings, now()))
-    for uid, spec in reconciler.read_specs(seen, now()).items():
+    reconciler.read_jobs(seen, now())
+    for uid, spec in reconciler.admissible(seen, now()).items():
         with reconciler.handling(uid, "reading", now()):
             if not reconciler.statuses[uid].is_kept_out:  # they come back when they may
                 reconciler.remember(uid, spec)
     return reconciler
 
 
-def _restore(
-    reconciler: Reconciler, saved: Mapping[str, Any], seen: Mapping[str, list[Any]], now: float
-) -> None:
+def _restore(reconciler: Reconciler, saved: Mapping[str, Any], seen: Seen, now: float) -> None:
     """Bring a controller that has just been made into the state of a checkpoint."""
     # Unwritten statuses come first: the reader would
     # begin with what the objects say, which is older.
-    reconciler.reader.recall(saved["unwritten"], seen)
-    specs = reconciler.read_specs(seen, now, {e["uid"] for e in saved["driver"]["entries"]})
+    reconciler.reader.recall(saved["unwritten"], seen.jobs)
+    reconciler.read_jobs(seen, now, {e["uid"] for e in saved["driver"]["entries"]})
+    specs = reconciler.admissible(seen, now)
     reconciler.done.update(saved["done"])
     reconciler.metered.update(saved["metered"])
     reconciler.patience.restore(saved["patience"])
@@ -121,30 +122,30 @@ def _without_amounts(site: Iterable[Sequence[Any]]) -> list[tuple[Any, Any]]:
     return [(name, hosts) for name, _, hosts in site]
 
 
-def _epoch(seen: Mapping[str, list[Any]], settings: ControllerSettings, now: float) -> float:
+def _epoch(seen: Seen, settings: ControllerSettings, now: float) -> float:
     """Return when slot 0 begins without a checkpoint, so that the slots in statuses are past."""
     # Only the statuses of OasisJobs count, because only controllers may write them. The others keep
     # theirs in an annotation, and an edit of one must not move the slots of the whole cluster.
     if settings.first_slot_at is not None:
         return settings.first_slot_at
     slots = [0]
-    for item in seen.get(names.PLURAL, ()):
+    for item in seen.of(OASIS_JOBS):
         status = item.get("status") or {}
         slots += [status[k] + 1 for k in ("arrivalSlot", "completionSlot") if k in status]
     return now - max(slots) * settings.slot_seconds
 
 
-def _resume_metering(reconciler: Reconciler, seen: Mapping[str, list[Any]], now: float) -> None:
+def _resume_metering(reconciler: Reconciler, seen: Seen, now: float) -> None:
     """Count work done without a controller, from the times at which pods became Ready."""
     # They say it in whole seconds, so a second is taken off.
     slot = reconciler.driver.slot
     if slot is None:
         return
     begin = reconciler.clock.begin(slot)
-    for uid, pods in by_job(seen).items():
+    for uid, pods in seen.pods.items():
         since = [begin]
         for pod in pods.values():
-            ready = condition(pod, "Ready")
-            if ready is not None and ready["status"] == "True":
+            ready = said(pod, "Ready")
+            if ready.get("status") == "True":
                 since.append(seconds_of(ready["lastTransitionTime"]) + 1.0)
         reconciler.note(uid, pods, min(now, max(since)))

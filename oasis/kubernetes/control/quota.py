@@ -11,7 +11,9 @@ from typing import Any
 from oasis.driver.driver import Driver
 from oasis.driver.entry import Entry
 from oasis.kubernetes.cluster.nodes import is_usable
-from oasis.kubernetes.objects.existing import WORKLOAD, items_of, own_uid
+from oasis.kubernetes.cluster.seen import Seen
+from oasis.kubernetes.objects.conditions import said
+from oasis.kubernetes.objects.existing import WORKLOAD, own_uid
 from oasis.kubernetes.objects.oasis_job import JobSpec
 from oasis.kubernetes.objects.quantities import Amounts, ResourceMap, quantity
 from oasis.kubernetes.objects.workload import (
@@ -20,13 +22,11 @@ from oasis.kubernetes.objects.workload import (
     WORKLOADS,
     key_of,
     left_alone,
-    said,
 )
 from oasis.model.groups import GROUPS
 from oasis.scheduling.site import Site
 
 Object = Mapping[str, Any]
-Seen = Mapping[str, list[Any]]
 Kind = tuple[str, str]  # flavor and resource
 Share = tuple[Fraction, Fraction, Fraction | None]
 Used = dict[str, defaultdict[Kind, Fraction]]  # by name of the ClusterQueue
@@ -47,21 +47,22 @@ class Quota:
 
     def look(self, seen: Seen) -> None:
         """Read how much quota is left for the Workloads that have not ended."""
-        self._usable = {node["metadata"]["name"] for node in seen["nodes"] if is_usable(node)}
+        self._usable = {name for name, node in seen.nodes.items() if is_usable(node)}
         # Those that are left alone are no part of the plan: what they have is not free.
-        planned = (i for i in items_of(seen, WORKLOAD) if left_alone(i) is None)
-        items = [i for i in planned if said(i, "Finished")["status"] != "True"]
-        local = {key_of(q["metadata"]): q["spec"] for q in seen.get(LOCAL_QUEUES.plural, ())}
+        workloads = (item for kind, item in seen.jobs if kind is WORKLOAD)
+        planned = (item for item in workloads if left_alone(item) is None)
+        items = [item for item in planned if said(item, "Finished").get("status") != "True"]
+        local = {key_of(q["metadata"]): q["spec"] for q in seen.of(LOCAL_QUEUES)}
         self._queues.clear()
         for item in items:
             meta, spec = item["metadata"], item["spec"]
             name = spec["target"] or spec.get("queueName", "")
             if (queue := local.get(key_of(meta, name))) is not None:
                 self._queues[meta["uid"]] = queue["clusterQueue"]
-        queues = {q["metadata"]["name"]: q for q in seen.get(CLUSTER_QUEUES.plural, ())}
+        queues = {q["metadata"]["name"]: q for q in seen.of(CLUSTER_QUEUES)}
         # Not by the status of the queues, which lags behind that of the Workloads.
         mine_too = {own_uid(item["metadata"]) for item in items}
-        others = [w for w in seen.get(WORKLOADS.plural, ()) if w["metadata"]["uid"] not in mine_too]
+        others = [w for w in seen.of(WORKLOADS) if w["metadata"]["uid"] not in mine_too]
         used = _used(queues, others)
         mine = sorted(set(self._queues.values()) & queues.keys())
         remaining = {name: _left(name, queues, used) for name in mine}
@@ -178,7 +179,7 @@ def _used(queues: Iterable[str], workloads: Iterable[Object]) -> Used:
     for item in workloads:
         admission = (item.get("status") or {}).get("admission") or {}
         use = used.get(admission.get("clusterQueue", ""))
-        if use is not None and said(item, "Finished")["status"] != "True":
+        if use is not None and said(item, "Finished").get("status") != "True":
             for part in admission.get("podSetAssignments") or ():
                 flavors = part.get("flavors") or {}  # without one a resource is under no quota
                 for name, amount in (part.get("resourceUsage") or {}).items():

@@ -26,13 +26,21 @@ from oasis.kubernetes.acting import (
     has_pods_but_no_plan,
     reconcile,
 )
+from oasis.kubernetes.api.resources import NETWORK_POLICIES, SERVICES
 from oasis.kubernetes.cluster import pods as p
-from oasis.kubernetes.cluster.gangs import matched, network_objects, wanted_of
-from oasis.kubernetes.cluster.nodes import NodesError, phase_of
+from oasis.kubernetes.cluster.gangs import (
+    has_succeeded,
+    matched,
+    network_objects,
+    plan_hash,
+    wanted_of,
+    working_gang,
+)
+from oasis.kubernetes.cluster.nodes import Machines, NodesError, check_fits_nodes, free_room
+from oasis.kubernetes.cluster.seen import Seen
 from oasis.kubernetes.control.admission import Admission, Learning, too_long
 from oasis.kubernetes.control.checkpoint import Checkpoint
-from oasis.kubernetes.control.job_reader import JobReader, begun_in
-from oasis.kubernetes.control.machines import Machines, by_name, check_fits_nodes
+from oasis.kubernetes.control.job_reader import JobReader
 from oasis.kubernetes.control.meter import WorkMeter
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.patience import LONGEST_WAIT, STUCK, Failure, Patience
@@ -43,7 +51,7 @@ from oasis.kubernetes.control.statuses import CLAIM_REFUSED, NO_NODE, NO_QUOTA, 
 from oasis.kubernetes.control.tenants import Tenants
 from oasis.kubernetes.control.windows import Windows
 from oasis.kubernetes.objects.conditions import ADMITTED, LATE, PLACED, error_text, time_text
-from oasis.kubernetes.objects.existing import WORKLOAD, existing_objects, is_suspended, job_items
+from oasis.kubernetes.objects.existing import WORKLOAD, is_suspended
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.kubernetes.objects.schema import TERMINAL
 from oasis.kubernetes.objects.workload import left_alone, preempted, without_quota
@@ -55,7 +63,6 @@ from oasis.scheduling.site import cluster_of
 
 log = logging.getLogger("oasis.kubernetes")
 
-Seen = Mapping[str, list[Any]]
 Live = Mapping[str, Entry[JobSpec]]  # by uid
 FORMAT = 8  # of the checkpoint
 SHOWN_SLOTS = 5  # of the plan in the status of a job
@@ -99,9 +106,9 @@ class Reconciler:
         self.slot: int | None = None
         self.live: Live = {}
         # Jobs whose pods other controllers make, by uid, as they were seen last.
-        self.existing = existing_objects(seen)
-        self.machines = Machines.of(seen, settings, clock)
-        self.admission = Admission(self.machines.places, seen["nodes"])
+        self.existing = seen.existing
+        self.machines = self._machines(seen)
+        self.admission = Admission(self.machines.places, seen.nodes.values())
         self.learning = Learning(clock, self.reader, self.patience, self.admission)
         check_fits_nodes(policy, self.machines.site, settings.minimum_run)
         self.quota = Quota(settings.resources)
@@ -109,10 +116,14 @@ class Reconciler:
         site = self.quota.limited(self.machines.site, ())
         self.driver: Driver[JobSpec] = Driver(policy, site, settings.minimum_run)
         self.tenants = Tenants(clock, self.driver)
-        self.tenants.look(seen.get(names.CLASS_PLURAL, ()))  # the slot that runs is counted by them
+        self.tenants.follow(seen.classes)  # the slot that runs is counted by them
         self.windows = Windows(settings, clock)
 
     # -- the cluster -------------------------------------------------------------------------------
+
+    def _machines(self, seen: Seen) -> Machines:
+        of = self.settings
+        return Machines.of(seen, of.resources, of.ps_share, self.clock.work_seconds, of.horizon)
 
     def _take_in_nodes(self, seen: Seen) -> None:
         """Update machines and quota from the nodes; if those are wrong the machines stay."""
@@ -120,7 +131,7 @@ class Reconciler:
         try:
             self.quota.look(seen)
             if self.machines.have_grown(seen):
-                machines = Machines.of(seen, self.settings, self.clock)
+                machines = self._machines(seen)
                 check_fits_nodes(self.driver.policy, machines.site)
                 self.driver.rebuild(self.quota.limited(machines.site, ()))
                 self.machines, self.live = machines, {}
@@ -134,16 +145,20 @@ class Reconciler:
             self.metrics.failures.inc()
             log.error("%s; the machines stay as they were", error)  # noqa: TRY400 (it says it all)
 
-    def read_specs(self, seen: Seen, now: float, ran: Container[str] = ()) -> dict[str, JobSpec]:
-        """Return valid unfinished jobs by uid, oldest first; `ran`: uids live before a takeover."""
-        specs = self.reader.read(seen, self.driver, now, ran)
-        job_pods, slot = p.by_job(seen), self.clock.slot(now)
-        self.tenants.look(seen.get(names.CLASS_PLURAL, ()))
-        self.admission.look(self.machines.places, seen["nodes"])
+    def read_jobs(self, seen: Seen, now: float, ran: Iterable[str] = ()) -> None:
+        """Read all jobs; `ran`: uids of those that were live before a takeover."""
+        live = {*self.driver.by_uid, *ran}
+        self.reader.read_jobs(seen.jobs, self.driver.policy, live, now)
+
+    def admissible(self, seen: Seen, now: float) -> dict[str, JobSpec]:
+        """Return unfinished jobs as they were read last, limited to nodes that admit their pods."""
+        specs, slot = self.reader.unfinished, self.clock.slot(now)
+        self.tenants.follow(seen.classes)
+        self.admission.look(self.machines.places, seen.nodes.values())
         self.admission.forget_others(specs)
-        self.learning.accept_bound(job_pods, slot)
+        self.learning.accept_bound(seen.pods, slot)
         return {
-            uid: self.admission.required(spec, job_pods.get(uid, {}).values(), slot)
+            uid: self.admission.required(spec, seen.pods.get(uid, {}).values(), slot)
             for uid, spec in specs.items()
         }
 
@@ -180,11 +195,17 @@ class Reconciler:
         planning = self.planning
         if planning is None:
             seen = look()
-            planning = self._prepare(now, seen) or self._prepare_between(now, seen)
+            if self._unsaved:  # the last write of the checkpoint failed, and nothing was done since
+                self._save()
+            if self._is_due(now):
+                self.read_jobs(seen, now)
+                planning = self._prepare(now, seen)
+            else:
+                planning = self._prepare_between(now, seen)
             if planning is None:
                 return False
             # Without a plan, the pods of jobs that arrive again would go meanwhile.
-            if on_end is None or self.driver.arriving_again & p.by_job(look()).keys():
+            if on_end is None or self.driver.arriving_again & look().pods.keys():
                 planning.make()
             else:
                 planning.start(on_end, patience)
@@ -192,21 +213,19 @@ class Reconciler:
             self._put_in_force(planning, look())
         return self.planning is None
 
-    def _prepare(self, now: float, seen: Seen) -> Planning | None:
-        """Return the planning of the present slot; None if it is planned, or before slot 0."""
-        if self._unsaved:  # the last write of the checkpoint failed, and nothing was done since
-            self._save()
+    def _is_due(self, now: float) -> bool:
         slot = self.clock.slot(now)
-        if slot < 0 or (self.driver.slot is not None and slot <= self.driver.slot):
-            return None
-        self.existing = existing_objects(seen)
+        return slot >= 0 and (self.driver.slot is None or slot > self.driver.slot)
+
+    def _prepare(self, now: float, seen: Seen) -> Planning:
+        """Return the planning of the present slot, for which the jobs have been read."""
+        slot, self.existing = self.clock.slot(now), seen.existing
         # The work of the slots that end is counted first, by the plan under
         # which it was done; new nodes may make all jobs arrive again.
-        self._close(slot, seen, now)
+        self._close(slot, seen.pods, now)
         self._take_in_nodes(seen)
-        job_pods = p.by_job(seen)
-        succeeded = self._succeeded(job_pods, now)
-        specs = self._plannable(self.read_specs(seen, now), now, job_pods)
+        succeeded = self._succeeded(seen.pods, now)
+        specs = self._plannable(self.admissible(seen, now), now, seen.pods)
         ended = frozenset(self.reader.complete | succeeded)
         unavailable = self.machines.lost(seen), self.windows.calendar(seen, self.machines, now)
         done = dict.fromkeys(self.statuses, 0.0) | self.done
@@ -218,12 +237,14 @@ class Reconciler:
     def _prepare_between(self, now: float, seen: Seen) -> Planning | None:
         """Return the planning of jobs that came within a slot; None unless one fits now."""
         driver = self.driver
-        self.reader.read_new(seen, driver, now)  # a job is claimed, then it begins
+        if self.reader.has_new(seen.jobs):  # a job is claimed, then it begins
+            self.read_jobs(seen, now)
         came = frozenset(uid for uid, job in self.statuses.items() if job.may_begin_early)
         if came == self._undecided or self.slot is None or not driver.may_be_asked:
             return None
         self._undecided = came
-        specs = {uid: spec for uid, spec in self.read_specs(seen, now).items() if uid in came}
+        self.read_jobs(seen, now)
+        specs = {uid: spec for uid, spec in self.admissible(seen, now).items() if uid in came}
         specs, room = self._plannable(specs, now), driver.room
         any_fits = False
         for uid, spec in specs.items():
@@ -275,14 +296,14 @@ class Reconciler:
         self, slot: int, outcome: SlotOutcome[JobSpec], now: float, before: Live, seen: Seen
     ) -> None:
         """Report the plan of a slot that begins, and drop records of the slots before it."""
-        job_pods, live = p.by_job(seen), self.live
+        live = self.live
         self._tell_errors(outcome, now)
         self._tell_plans(slot, now, before)
         self.withdrawn.clear()
         self.patience.begin_slot()
         self._short.clear()
         for uid in live:  # what the plan takes away earns nothing until it is gone
-            self.note(uid, job_pods.get(uid, {}), self.now(), broken_at=self.clock.begin(slot))
+            self.note(uid, seen.pods.get(uid, {}), self.now(), broken_at=self.clock.begin(slot))
         self.meter.forget(live.__contains__)
         self.patience.forget(self.statuses, live)
         unfinished = {uid for uid, job in self.statuses.items() if job.phase not in TERMINAL}
@@ -373,7 +394,7 @@ class Reconciler:
             (pod["metadata"].get("labels") or {}).get(names.TASK) == TaskGroup.WORKER
             for pod in pods.values()
         )
-        most = max(running, begun_in(spec, entry.form).min_workers)
+        most = max(running, spec.begun_in(entry.form).min_workers)
         if running and most < planned:
             self.patience.limit(spec, most)
             message += f"; from now on at most {most} workers are planned, until it is edited"
@@ -387,29 +408,28 @@ class Reconciler:
 
     def tries(self, seen: Seen, now: float) -> list[Create]:
         """Return pods to create in a dry run before a plan; `learning.tried` takes the answers."""
-        slot = self.clock.slot(now)
-        if slot < 0 or self.planning is not None:
+        if self.clock.slot(now) < 0 or self.planning is not None:
             return []
-        is_due = self.driver.slot is None or slot > self.driver.slot
-        read = self.reader.read if is_due else self.reader.read_new
-        read(seen, self.driver, now)
+        is_due = self._is_due(now)
+        if is_due or self.reader.has_new(seen.jobs):
+            self.read_jobs(seen, now)
         return self.learning.tries(now, is_due, seen)
 
     def remember(self, uid: str, spec: JobSpec) -> None:
         """Let a job that was admitted before arrive again, with the work that its status says."""
         # It arrives no later than now: slots may be counted anew, and annotations may be edited.
         status = self.statuses[uid].status
-        if (self.statuses[uid].said(ADMITTED) or {}).get("status") == "True":
+        if self.statuses[uid].said(ADMITTED).get("status") == "True":
             seconds = (status.get("progress") or {}).get("workerSeconds", 0.0)
             done = self.done[uid] = max(self.done.get(uid, 0.0), seconds / self.clock.work_seconds)
             self.metered[uid] = max(self.metered.get(uid, 0.0), done)
             arrived = min(max(0, self.clock.slot(self.now())), status.get("arrivalSlot", 0))
             form, workers = status.get("form", 0), None
             if spec.forms and "form" in status:  # it began in this form, and stays in it
-                workers = begun_in(spec, form).min_workers
+                workers = spec.begun_in(form).min_workers
             self.driver.remember(spec, arrived, done, workers, form)
 
-    def _close(self, slot: int, seen: Seen, now: float) -> None:
+    def _close(self, slot: int, job_pods: p.Pods, now: float) -> None:
         """Count the work of the slots that end before `slot`, and read reports of progress."""
         if self.driver.slot is None:
             return
@@ -428,7 +448,7 @@ class Reconciler:
                 self.metrics.lost.inc(lost if lost > LITTLE else 0.0)
             self.tenants.held(held)
         self.losses.clear()
-        for uid, pods in p.by_job(seen).items():
+        for uid, pods in job_pods.items():
             with self.handling(uid, "following", now):
                 self._read_report(uid, pods)
 
@@ -458,7 +478,7 @@ class Reconciler:
             if not entry.spec.is_existing:
                 with self.handling(uid, "following", now):
                     pods = job_pods.get(uid, {})
-                    if p.has_succeeded(self._wanted(entry, pods), pods):
+                    if has_succeeded(self._wanted(entry, pods), pods):
                         succeeded.add(uid)
         return succeeded
 
@@ -470,9 +490,9 @@ class Reconciler:
         if entry is None:
             return
         with self.handling(uid, "following", at):
-            least = begun_in(entry.spec, entry.form).min_workers
+            least = entry.spec.begun_in(entry.form).min_workers
             wanted = self._wanted(entry, pods)
-            gang = p.working_gang(wanted, pods, least, entry.job.ps_needed)
+            gang = working_gang(wanted, pods, least, entry.job.ps_needed)
             # A worker that was credited is gone. Of news that came together
             # the first counts, so that it earns nothing after it left.
             if broken_at is not None and not self.meter.working(uid) <= set(gang):
@@ -481,7 +501,7 @@ class Reconciler:
             count = entry.allocation.worker_count + entry.allocation.ps_count
             existing = [pods[pod.name] for pod in wanted if pod.name in pods]
             done = "Succeeded" if entry.spec.ends_itself else ""
-            ready = sum(p.is_working(pod) or phase_of(pod) == done for pod in existing)
+            ready = sum(p.is_working(pod) or p.phase_of(pod) == done for pod in existing)
             since = self.patience.note(uid, ready == count if count else None, at)
             if since is not None:
                 self.metrics.startup.observe(at - self.clock.begin(self.clock.slot(since)))
@@ -512,7 +532,7 @@ class Reconciler:
     def _wanted(self, entry: Entry[JobSpec], pods: Mapping[str, Any]) -> tuple[p.WantedPod, ...]:
         """Return the pods that the allocation of a job asks for; empty if its object is gone."""
         if not entry.spec.is_existing:
-            spec = begun_in(entry.spec, entry.form)
+            spec = entry.spec.begun_in(entry.form)
             return wanted_of(spec, entry.allocation, self.machines.places, pods)
         if entry.spec.uid not in self.existing:  # it went, or lost our label, in this slot
             return ()
@@ -525,9 +545,8 @@ class Reconciler:
         """Return the actions that make the pods those of the plan."""
         if self.slot is None or self._unsaved:
             return Steps()
-        self.existing = existing_objects(seen)
-        job_pods = p.by_job(seen)
-        metas = (item["metadata"] for _, item in job_items(seen))
+        self.existing, job_pods = seen.existing, seen.pods
+        metas = (item["metadata"] for _, item in seen.jobs)
         uids = {meta["uid"] for meta in metas if not meta.get("deletionTimestamp")}
         uids &= self.reader.specs.keys()  # for jobs without a valid object no pod runs
         uids -= {uid for uid, (_, item) in self.existing.items() if left_alone(item)}
@@ -547,11 +566,10 @@ class Reconciler:
             for pod in pods.values()
         ]
         free: dict[str, dict[str, Fraction]] = {}
-        nodes: dict[str, Any] = {}
+        nodes: Mapping[str, Any] = {}
         # Free room is a sum over all pods of the cluster. Most turns open no gate and need none.
         if any(p.is_gated(pod) for target in targets for pod in target.pods.values()):
-            nodes = by_name(seen)
-            free = p.free_room(nodes, seen["pods"], p.uids_of(job_pods))
+            nodes, free = seen.nodes, free_room(seen)
         stuck = self.patience.stuck(job_pods, now, STUCK * self.settings.slot_seconds)
         steps = reconcile(targets, orphans, free, stuck, nodes)
         for uid, (kind, existing) in self.existing.items():
@@ -567,7 +585,7 @@ class Reconciler:
                 job.resumed(waits and any(map(p.is_gated, pods.values())), now)
         for uid, error in steps.failed.items():
             self.reader.fail(uid, error, "acting on", now)
-        self._withdraw(steps, seen, job_pods, stuck, now)
+        self._withdraw(steps, seen, stuck, now)
         steps.actions = [
             action
             for action in steps.actions
@@ -579,7 +597,7 @@ class Reconciler:
         """Return a job, its wanted and its existing pods; raise if others switched its object."""
         uid, slot = entry.spec.uid, self.slot
         assert slot is not None
-        spec = begun_in(entry.spec, entry.form)
+        spec = entry.spec.begun_in(entry.form)
         kind, item = self.existing.get(uid, (None, None))
         # What a Workload says itself is `left_alone`: it follows our switch of its owner later.
         if item and kind is not WORKLOAD and self.patience.others_switched(uid, is_suspended(item)):
@@ -589,25 +607,23 @@ class Reconciler:
         return Target(
             spec,
             self._wanted(entry, pods),
-            p.plan_hash(entry.allocation, self.machines.places),
+            plan_hash(entry.allocation, self.machines.places),
             pods,
             slot,
             uid in self.withdrawn,
             item,
             entry.allocation.worker_count,
-            network_objects(spec, seen.get("services", ()), seen.get("networkpolicies", ())),
+            network_objects(spec, seen.of(SERVICES), seen.of(NETWORK_POLICIES)),
         )
 
-    def _withdraw(
-        self, steps: Steps, seen: Seen, job_pods: p.Pods, stuck: Container[str], now: float
-    ) -> None:
+    def _withdraw(self, steps: Steps, seen: Seen, stuck: Container[str], now: float) -> None:
         """Record the withdrawn gangs, refused pods and nodes without room that `steps` names."""
         for uid in steps.withdrawn:
             self.metrics.withdrawn.inc()
             self.withdrawn.add(uid)
-            self.learning.withdrawn(uid, job_pods.get(uid, {}).values(), stuck, now)
+            self.learning.withdrawn(uid, seen.pods.get(uid, {}).values(), stuck, now)
         if steps.refused:
-            self.admission.look(self.machines.places, seen["nodes"])
+            self.admission.look(self.machines.places, seen.nodes.values())
             forms = {uid: entry.form for uid, entry in self.live.items()}
             self.learning.not_admitted(steps, forms, now)
         # Others give the room back, or the node is told to be smaller in the next slot.

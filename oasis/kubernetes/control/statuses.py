@@ -10,7 +10,6 @@ from typing import Any
 from oasis.driver.entry import Entry
 from oasis.kubernetes import names
 from oasis.kubernetes.cluster.nodes import Place
-from oasis.kubernetes.cluster.pods import condition
 from oasis.kubernetes.objects.conditions import (
     ADMITTED,
     BAD_IF_TRUE,
@@ -25,6 +24,7 @@ from oasis.kubernetes.objects.conditions import (
     VALID,
     decision_message,
     reason_word,
+    said,
     time_text,
     with_condition,
 )
@@ -75,7 +75,7 @@ class StatusWriter:
         self.status["conditions"] = with_condition(
             self.status.get("conditions") or (), kind, status, reason, message, now, generation
         )
-        if before is None or (before["status"], before["reason"]) != (status, reason):
+        if (before.get("status"), before.get("reason")) != (status, reason):
             # Most conditions are bad news when they are
             # False, those about delays when they are True.
             bad = (kind in BAD_IF_TRUE) == (status == "True")
@@ -84,9 +84,9 @@ class StatusWriter:
                 "%s: %s: %s", self.name, reason, message, extra={"job": self.name, "reason": reason}
             )
 
-    def said(self, kind: str) -> Mapping[str, Any] | None:
-        """Return the condition of type `kind`; None if there is none."""
-        return condition({"status": self.status}, kind)
+    def said(self, kind: str) -> Mapping[str, Any]:
+        """Return the condition of type `kind`; empty if there is none."""
+        return said({"status": self.status}, kind)
 
     def _tell(self, kind: str, reason: str, message: str | None, now: float) -> None:
         """Set condition `kind` to True; with `message` None remove it, as it does not hold."""
@@ -96,7 +96,7 @@ class StatusWriter:
             self._unsay(kind)
 
     def _unsay(self, kind: str) -> None:
-        if self.said(kind) is not None:
+        if self.said(kind):
             self.status["conditions"] = [c for c in self.status["conditions"] if c["type"] != kind]
 
     @property
@@ -198,7 +198,7 @@ class StatusWriter:
     @property
     def placed(self) -> str | None:
         """Reason of the condition `PLACED`; None if there is no such condition."""
-        return (self.said(PLACED) or {}).get("reason")
+        return self.said(PLACED).get("reason")
 
     def works(self, is_working: bool) -> None:
         """Record whether the job's gang works now, if it holds capacity."""

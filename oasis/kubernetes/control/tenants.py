@@ -81,11 +81,11 @@ class Tenants:
         self._declared: dict[str, _Declared] = {}
         self._asking: dict[str, JobSpec] = {}  # that were let in at this boundary
 
-    def look(self, items: Iterable[Mapping[str, Any]]) -> None:
-        """Read the utility classes of the cluster; what is wrong with one is logged once."""
+    def follow(self, classes: Classes) -> None:
+        """Hold jobs to these classes from now on; what is wrong with one is logged once."""
         self._asking.clear()
-        before, self.classes = self.classes.errors, Classes(items)
-        for name, error in self.classes.errors.items():
+        before, self.classes = self.classes.errors, classes
+        for name, error in classes.errors.items():
             if before.get(name) != error:
                 log.warning("UtilityClass %s: %s", name, error)
 

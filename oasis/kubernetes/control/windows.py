@@ -1,88 +1,33 @@
-"""Capacity windows, in which administrators close nodes: how they are read, planned and told."""
+"""How capacity windows are planned, and what is told of them."""
 
 from __future__ import annotations
 
 import logging
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from oasis.driver.books import place_fewest
 from oasis.driver.driver import Driver
 from oasis.driver.entry import Entry
-from oasis.kubernetes.control.machines import Machines, by_name
+from oasis.kubernetes.api.resources import WINDOWS
+from oasis.kubernetes.cluster.nodes import Machines
+from oasis.kubernetes.cluster.seen import Seen
 from oasis.kubernetes.control.settings import ControllerSettings
-from oasis.kubernetes.names import WINDOW_KIND, WINDOW_PLURAL
+from oasis.kubernetes.names import WINDOW_KIND
+from oasis.kubernetes.objects.capacity_window import CapacityWindow
 from oasis.kubernetes.objects.conditions import time_text, with_condition
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
-from oasis.kubernetes.objects.schema import checked, schema_of
 from oasis.model.calendar import EVER_OPEN, Calendar, CalendarEntry
-from oasis.model.errors import InstanceError, located_at
 from oasis.scheduling.placement import Room
 
 log = logging.getLogger("oasis.kubernetes")
 
-Seen = Mapping[str, list[Any]]
-WEEK = 7 * 86400.0  # seconds
-AHEAD = 53  # weeks for which a window that repeats is foreseen
 ACCEPTED = "Accepted"  # the condition that says whether it is kept
 SLACK = 1e-3  # of a slot: a window may miss a boundary by this much without taking another slot
 SHOWN = 5  # nodes that are named one by one
 NOTHING = "; nothing of it is done"
 FINE = frozenset({ACCEPTED, "Over"})  # reasons that are no news in the log
-
-
-@dataclass(frozen=True, slots=True)
-class CapacityWindow:
-    """A time in which some nodes take no job that is planned here."""
-
-    name: str
-    begin: float  # seconds since 1970
-    end: float
-    weekly: bool = False
-    nodes: tuple[str, ...] = ()
-    labels: Mapping[str, str] = field(default_factory=dict)  # of the nodes, if none is named
-    notice_seconds: float | None = None  # in which pods end before it begins; None: a slot
-
-    def concerns(self, name: str, labels: Mapping[str, str]) -> bool:
-        """Return whether the window applies to the node with this name and these labels."""
-        if self.nodes:
-            return name in self.nodes
-        return all(labels.get(key) == value for key, value in self.labels.items())
-
-    def times(self, now: float) -> Iterator[tuple[float, float]]:
-        """Yield begin and end of each repetition not over at `now`, for at most a year ahead."""
-        if not self.weekly:
-            if self.end > now:
-                yield self.begin, self.end
-            return
-        first = max(0, math.floor((now - self.end) / WEEK) + 1)
-        for week in range(first, first + AHEAD):
-            yield self.begin + week * WEEK, self.end + week * WEEK
-
-
-def parse_window(item: Mapping[str, Any]) -> CapacityWindow:
-    """Read a ``CapacityWindow``, of which the API server has checked the rules."""
-    with located_at("spec"):
-        spec = checked(schema_of(WINDOW_KIND)["spec"], item.get("spec") or {})
-        nodes, labels = tuple(spec.get("nodes", ())), spec.get("nodeSelector", {})
-        begin, end = _time(spec["begin"], "begin"), _time(spec["end"], "end")
-        # Where an older CRD let them pass, one would close all nodes and the other none.
-        if not (nodes or labels):
-            raise InstanceError("nodes", "expected names of nodes, or nodeSelector; none is given")
-        if end <= begin:
-            raise InstanceError("end", "expected a time after begin", spec["end"])
-        name, notice = item["metadata"]["name"], spec.get("noticeSeconds")
-        return CapacityWindow(name, begin, end, "repeat" in spec, nodes, labels, notice)
-
-
-def _time(value: str, path: str) -> float:
-    try:
-        return datetime.fromisoformat(value).astimezone(UTC).timestamp()  # as messages tell it
-    except (ValueError, OverflowError):  # also of a second 60, which the API server takes
-        raise InstanceError(path, "expected a time before the year 10000 in UTC", value) from None
 
 
 class WindowOutcome(NamedTuple):
@@ -105,13 +50,12 @@ class Windows:
         """Return the calendar of closed nodes, from the slot at `now` on; log faulty windows."""
         reserved: list[CalendarEntry] = []
         outcomes: dict[str, WindowOutcome] = {}
-        for item in seen.get(WINDOW_PLURAL, ()):
-            name = item["metadata"]["name"]
-            try:
-                entries, outcomes[name] = self._placed(parse_window(item), seen, machines, now)
-                reserved += entries
-            except InstanceError as error:
-                outcomes[name] = WindowOutcome(False, "Invalid", f"{error}{NOTHING}")
+        for name, window in seen.windows.items():
+            if isinstance(window, str):
+                outcomes[name] = WindowOutcome(False, "Invalid", f"{window}{NOTHING}")
+                continue
+            entries, outcomes[name] = self._placed(window, seen.nodes, machines, now)
+            reserved += entries
         for name in sorted(outcomes):
             if self.outcomes.get(name) != outcomes[name] and outcomes[name].reason not in FINE:
                 log.warning("%s %s: %s", WINDOW_KIND, name, outcomes[name].message)
@@ -123,7 +67,7 @@ class Windows:
     def outdated(self, seen: Seen, now: float) -> Iterator[tuple[Any, list[dict[str, Any]]]]:
         """Yield each window whose conditions are out of date, with the conditions to write."""
         mine = self._settings.controller
-        for item in seen.get(WINDOW_PLURAL, ()):
+        for item in seen.of(WINDOWS):
             before = (item.get("status") or {}).get("conditions") or []
             after = [entry for entry in before if entry.get("controller") != mine]
             result = self.outcomes.get(item["metadata"]["name"])
@@ -141,13 +85,12 @@ class Windows:
                 yield item, after
 
     def _placed(
-        self, window: CapacityWindow, seen: Seen, machines: Machines, now: float
+        self, window: CapacityWindow, nodes: Mapping[str, Any], machines: Machines, now: float
     ) -> tuple[list[CalendarEntry], WindowOutcome]:
         """Return the calendar entries of a window, and the outcome to report on it."""
         times = list(window.times(self._clock.wall(now)))
         if not times:
             return [], WindowOutcome(True, "Over", f"it ended at {time_text(window.end)}")
-        nodes = by_name(seen)
         labels = {name: node["metadata"].get("labels") or {} for name, node in nodes.items()}
         closed = frozenset(
             k

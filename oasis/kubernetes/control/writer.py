@@ -27,9 +27,9 @@ from oasis.kubernetes.cluster.pods import is_gated
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.patience import Failure, longer
 from oasis.kubernetes.control.statuses import StatusWriter
-from oasis.kubernetes.objects.conditions import time_text
+from oasis.kubernetes.objects.conditions import said, time_text
 from oasis.kubernetes.objects.existing import JOB, WORKLOAD, controller_of, counts_of, own_uid
-from oasis.kubernetes.objects.workload import said, switching
+from oasis.kubernetes.objects.workload import switching
 
 log = logging.getLogger("oasis.kubernetes")
 
@@ -162,7 +162,8 @@ class ClusterWriter:
         # A patch that changes nothing answers with the Job as it is.
         job = self._objects.merge_patch(JOB.where, {"metadata": meta})
         change = counts_of(job, workers)
-        if said(job, "Suspended")["status"] == "True" and not change.items() <= job["spec"].items():
+        is_suspended = said(job, "Suspended").get("status") == "True"
+        if is_suspended and not change.items() <= job["spec"].items():
             meta["resourceVersion"] = job["metadata"]["resourceVersion"]
             self._objects.merge_patch(JOB.where, {"metadata": meta, "spec": change})
 

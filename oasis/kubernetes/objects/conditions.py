@@ -52,6 +52,12 @@ def time_text(time: float) -> str:
     return datetime.fromtimestamp(min(time, LAST), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def said(item: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
+    """Return the condition of type `kind` of an object; empty if it has none."""
+    conditions = (item.get("status") or {}).get("conditions") or ()
+    return next((entry for entry in conditions if entry["type"] == kind), {})
+
+
 def with_condition(
     conditions: Iterable[Mapping[str, Any]],
     kind: str,

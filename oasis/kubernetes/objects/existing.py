@@ -33,7 +33,7 @@ from oasis.model.validation import integer
 log = logging.getLogger("oasis.kubernetes")
 
 Object = Mapping[str, Any]
-Seen = Mapping[str, Iterable[Object]]  # by plural of their kind
+ByPlural = Mapping[str, Iterable[Object]]  # objects by plural of their kind
 NOTES = "metadata.annotations"
 JOBSET_NAME = "jobset.sigs.k8s.io/jobset-name"  # on the pods of a JobSet
 REPLICATED_JOB = "jobset.sigs.k8s.io/replicatedjob-name"
@@ -104,6 +104,7 @@ TRAINJOB = _kind(
     *(partial(_jobset_parts, of="its JobSet, "), ("Complete", "Failed")),
 )
 WORKLOAD = ExistingKind("Workload", API_VERSION, WORKLOADS, _workload_parts, ("Finished", "Failed"))
+Job = tuple[ExistingKind | None, Object]  # one to schedule; kind None: an ``OasisJob``
 EXISTING = (JOB, JOBSET, TRAINJOB, WORKLOAD)
 BY_PLURAL = {kind.where.plural: kind for kind in EXISTING}
 BY_NAME = {kind.name: kind for kind in EXISTING}
@@ -119,10 +120,8 @@ def _parent_of(item: Object) -> str | None:
     return None
 
 
-def items_of(seen: Seen, kind: ExistingKind) -> list[Object]:
+def _labelled(seen: ByPlural, kind: ExistingKind) -> list[Object]:
     """Return the objects of a kind to schedule as jobs; a TrainJob has the parts of its JobSet."""
-    if kind is WORKLOAD:  # by our gate, because Kueue gives it no label
-        return read_workloads(seen, (i for other in EXISTING[:-1] for i in items_of(seen, other)))
     # Counts and templates of a TrainJob come from its runtime, and from what it patches there: the
     # result is the JobSet of its name that the Trainer makes, suspended as the TrainJob is.
     items = [
@@ -145,12 +144,13 @@ def _name(item: Object) -> tuple[str, str]:
     return item["metadata"]["namespace"], item["metadata"]["name"]
 
 
-def job_items(seen: Seen) -> list[tuple[ExistingKind | None, Object]]:
+def job_items(seen: ByPlural) -> list[Job]:
     """Return all jobs to schedule as pairs of kind and object; kind None: an ``OasisJob``."""
-    oasis_jobs: list[tuple[ExistingKind | None, Object]] = [
-        (None, item) for item in seen.get(names.PLURAL, ())
-    ]
-    return oasis_jobs + [(kind, item) for kind in EXISTING for item in items_of(seen, kind)]
+    jobs: list[Job] = [(None, item) for item in seen.get(names.PLURAL, ())]
+    jobs += [(kind, item) for kind in EXISTING[:-1] for item in _labelled(seen, kind)]
+    # A Workload is known by our gate, because Kueue gives it no label.
+    owners = {item["metadata"]["uid"] for kind, item in jobs if kind}
+    return jobs + [(WORKLOAD, item) for item in read_workloads(seen, owners)]
 
 
 def own_uid(meta: Object) -> str:
@@ -161,11 +161,6 @@ def own_uid(meta: Object) -> str:
 def name_of(item: Object, kind: ExistingKind | None) -> str:
     """Return ``namespace/name`` of an OasisJob, ``namespace/kind/name`` of other kinds."""
     return job_id(names.KIND if kind is None else kind.name, *_name(item))
-
-
-def existing_objects(seen: Seen) -> dict[str, tuple[ExistingKind, Object]]:
-    """Return the jobs whose pods other controllers create, as kind and object, by uid."""
-    return {item["metadata"]["uid"]: (kind, item) for kind, item in job_items(seen) if kind}
 
 
 def status_of(item: Object, kind: ExistingKind | None) -> dict[str, Any]:

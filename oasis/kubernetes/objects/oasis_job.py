@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Any
 
-from oasis.driver.entry import Submission
+from oasis.driver.entry import Submission, form_begun_in
 from oasis.kubernetes import names
 from oasis.kubernetes.names import KIND
 from oasis.kubernetes.objects.network import PodNetwork
@@ -109,6 +109,10 @@ class JobSpec(Submission):
     def needs_ps(self, job: Job) -> bool:
         """Return whether the job has parameter servers in the form `job`."""
         return job.needs_ps if self.ps_count is None else self.ps_count > 0
+
+    def begun_in(self, form: int) -> JobSpec:
+        """Return the job in the form in which it began, the one with index `form`."""
+        return form_begun_in(self.in_forms, form, "spec.forms")
 
     @property
     def min_workers(self) -> int:

@@ -114,9 +114,8 @@ class Classes:
         return utility_class
 
 
-def with_defaults(seen: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
+def with_defaults(seen: Mapping[str, list[Any]], classes: Classes) -> dict[str, list[Any]]:
     """Return a snapshot in which jobs without utility or work have those of their class."""
-    classes = Classes(seen.get(names.CLASS_PLURAL, ()))
     kinds = {kind.where.plural for kind in EXISTING} if classes else set()
     return {
         plural: [_filled(item, classes) for item in items] if plural in kinds else items

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
 from oasis.kubernetes import names
 from oasis.kubernetes.api.resources import ResourceKind
 from oasis.kubernetes.api.trimming import without_fields
+from oasis.kubernetes.objects.conditions import said
 
 Object = Mapping[str, Any]
-Seen = Mapping[str, Iterable[Object]]
+ByPlural = Mapping[str, Iterable[Object]]
 
 GROUP = "kueue.x-k8s.io"
 API_VERSION = f"{GROUP}/v1beta2"
@@ -43,18 +44,17 @@ def kept(item: Object) -> dict[str, Any]:
 WORKLOADS = ResourceKind(PREFIX, "workloads", kept=kept, optional=True)
 
 
-def read_workloads(seen: Seen, labelled: Iterable[Object]) -> list[Object]:
+def read_workloads(seen: ByPlural, labelled: Container[str]) -> list[Object]:
     """Return gated Workloads as jobs with the uids of their owners, without `labelled` owners."""
     # A Workload may be made anew, and its owner stays the same. Of one that is `labelled` as ours,
     # too, nothing is done here: two would switch it. There the reader of its kind says so. Those of
     # namespaces that are not watched are seen, for their quota, but not their LocalQueues.
     queues = {key_of(item["metadata"]): item for item in seen.get(LOCAL_QUEUES.plural, ())}
-    others = {item["metadata"]["uid"] for item in labelled}
     made = []
     for item in seen.get(WORKLOADS.plural, ()):
         owner = next((o for o in item["metadata"].get("ownerReferences") or () if "uid" in o), None)
         queue = queues.get(key_of(item["metadata"], item["spec"].get("queueName", "-")))
-        if owner is None or queue is None or owner["uid"] in others:
+        if owner is None or queue is None or owner["uid"] in labelled:
             continue
         if _is_gated(item) and not _is_replaced(item):
             made.append(_as_owner(item, owner, queue))
@@ -75,14 +75,7 @@ def _is_gated(item: Object) -> bool:
 def _is_replaced(item: Object) -> bool:
     """Whether a Workload ended neither well nor badly: its owner has another in its place."""
     end = said(item, "Finished")
-    return end["status"] == "True" and end["reason"] not in ("Succeeded", "Failed")
-
-
-def said(item: Object, kind: str) -> Object:
-    """Return the condition of type `kind`, or one of status Unknown if there is none."""
-    conditions = (item.get("status") or {}).get("conditions") or ()
-    silent = {"type": kind, "status": "Unknown", "reason": "", "message": ""}
-    return next((c for c in conditions if c["type"] == kind), silent)
+    return end.get("status") == "True" and end["reason"] not in ("Succeeded", "Failed")
 
 
 def _as_owner(item: Object, owner: Object, queue: Object) -> Object:
@@ -91,7 +84,7 @@ def _as_owner(item: Object, owner: Object, queue: Object) -> Object:
     notes = meta.get("annotations") or {}
     gates = [name for name in (notes.get(GATED_BY) or "").split(",") if name]
     is_active, is_ours = spec.get("active", True), names.PAUSED in notes
-    has_quota = said(item, "QuotaReserved")["status"] == "True"
+    has_quota = said(item, "QuotaReserved").get("status") == "True"
     target = alone = None
     if queue["spec"].get("stopPolicy") in HELD and not has_quota:
         target = (queue["metadata"].get("annotations") or {}).get(names.STARTS_IN)
@@ -144,8 +137,8 @@ def stops(item: Object) -> bool:
 def preempted(item: Object) -> str | None:
     """Return Kueue's message about a Workload that it preempted and that should run; else None."""
     quota, evicted = said(item, "QuotaReserved"), said(item, "Evicted")
-    is_preempted = evicted["status"] == "True" and evicted["reason"] == "Preempted"
-    if item["spec"].get("suspend") or quota["status"] == "True" or not is_preempted:
+    is_preempted = (evicted.get("status"), evicted.get("reason")) == ("True", "Preempted")
+    if item["spec"].get("suspend") or quota.get("status") == "True" or not is_preempted:
         return None
     return f"Kueue has preempted it: {evicted['message']}"
 
@@ -155,7 +148,7 @@ def without_quota(item: Object) -> str:
     if "alone" not in item["spec"] or item["spec"]["suspend"]:
         return ""
     quota = said(item, "QuotaReserved")
-    return "" if quota["status"] == "True" else f"no quota: {quota['message']}"
+    return "" if quota.get("status") == "True" else f"no quota: {quota.get('message', '')}"
 
 
 def switching(item: Object, suspend: bool) -> tuple[ResourceKind, dict[str, Any]]:

@@ -19,7 +19,6 @@ from typing import Any
 
 import oasis
 from experiments.figures.figure import write_csv
-from oasis.kubernetes.cluster.pods import by_job
 from tests.unit.kubernetes.played import SLOT, Played, job, node, pods
 
 LOOKAHEAD = 500  # slots, as `oasis kubernetes run` has it
@@ -90,7 +89,7 @@ class Crowd(Played):
         for _ in range(2):
             for action in self.reconciler.steps(self.seen(), self.now()).actions:
                 self._carry_out(action)
-        for uid, mine in by_job(self.seen()).items():
+        for uid, mine in self.seen().pods.items():
             self.reconciler.note(uid, mine, self.now())
         for status in self.reconciler.statuses.values():
             status.written = dict(status.status)

@@ -69,14 +69,14 @@ class Queued(Played):
         self.work[name] |= change
         self.kueue()
 
-    def seen(self) -> dict[str, list[Any]]:
+    def found(self) -> dict[str, list[Any]]:
         notes = {names.STARTS_IN: self.quota["starts in"]} if self.quota["starts in"] else {}
         users = {"metadata": {"name": "users", "namespace": "ns", "annotations": notes}}
         running = {"metadata": {"name": "running", "namespace": "ns"}}
         held = {"clusterQueue": "team", "stopPolicy": "Hold"}
         work = [*map(self.workload, self.work), theirs("team", self.quota["taken"])]
         return {
-            **super().seen(),
+            **super().found(),
             WORKLOADS.plural: [kept(each) for each in work],
             "localqueues": [{**users, "spec": held}, {**running, "spec": {"clusterQueue": "team"}}],
             "clusterqueues": [cluster_queue("team", nominalQuota=str(self.quota["quota"]))],

@@ -15,7 +15,8 @@ from oasis.kubernetes import names
 from oasis.kubernetes.acting import Action, Create, Delete, Open, Switch, action_word
 from oasis.kubernetes.api.resources import Objects
 from oasis.kubernetes.api.trimming import trimmed_node, trimmed_pod
-from oasis.kubernetes.cluster.pods import by_job, is_unschedulable
+from oasis.kubernetes.cluster.pods import is_unschedulable
+from oasis.kubernetes.cluster.seen import Seen
 from oasis.kubernetes.control.memory import restore_controller
 from oasis.kubernetes.control.meter import SteadyTime
 from oasis.kubernetes.control.metrics import Metrics
@@ -193,8 +194,12 @@ class Played:
     def now(self) -> float:
         return self.steady()
 
-    def seen(self) -> dict[str, list[Any]]:
-        found = {
+    def seen(self) -> Seen:
+        return Seen(without_others(self.found(), self.settings.controller)[0])
+
+    def found(self) -> dict[str, list[Any]]:
+        """Objects by plural of their kind."""
+        return {
             "nodes": [trimmed_node(each) for each in self.nodes],
             "pods": [trimmed_pod(pod) for pod in self.pods.values()],
             names.PLURAL: list(self.jobs.values()),
@@ -206,7 +211,6 @@ class Played:
             "services": self.services,
             "networkpolicies": self.policies,
         }
-        return dict(without_others(found, self.settings.controller)[0])
 
     # -- what owners do ----------------------------------------------------------------------------
 
@@ -439,7 +443,7 @@ class Played:
         self.note(uid)
 
     def note(self, uid: str) -> None:
-        self.reconciler.note(uid, by_job(self.seen()).get(uid, {}), self.now())
+        self.reconciler.note(uid, self.seen().pods.get(uid, {}), self.now())
 
     # -- what is asked -----------------------------------------------------------------------------
 

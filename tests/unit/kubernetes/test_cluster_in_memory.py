@@ -18,6 +18,7 @@ from oasis.kubernetes import names
 from oasis.kubernetes.api.connection import ApiError
 from oasis.kubernetes.api.resources import WINDOWS, Objects
 from oasis.kubernetes.api.watching import ObjectStore
+from oasis.kubernetes.cluster.seen import Seen
 from oasis.kubernetes.control import job_reader, statuses
 from oasis.kubernetes.control.meter import WorkMeter
 from oasis.kubernetes.control.settings import ControllerSettings
@@ -25,7 +26,6 @@ from oasis.kubernetes.control.windows import Windows
 from oasis.kubernetes.objects.existing import JOB, status_of
 from oasis.kubernetes.objects.oasis_job import SlotClock
 from oasis.kubernetes.objects.schema import schema_of
-from oasis.kubernetes.objects.utility_class import with_defaults
 from oasis.model.errors import InstanceError
 from oasis.scheduling import Plan, View
 from oasis.scheduling.policy import Site
@@ -94,10 +94,9 @@ def test_a_job_that_says_less_takes_utility_and_work_of_its_class(row: dict[str,
     made = utility_class(utility=worth, work={"workerSeconds": 120}, **row["class"])
     notes = {getattr(names, key): text for key, text in row.get("notes", {}).items()}
     item["metadata"]["annotations"] = notes
-    seen = with_defaults({"jobs": [item], names.CLASS_PLURAL: [made], names.PLURAL: []})
-    assert seen.keys() == {"jobs", names.CLASS_PLURAL, names.PLURAL}
+    seen = Seen({"jobs": [item], names.CLASS_PLURAL: [made]})
     assert item["metadata"]["annotations"] == notes, "what was seen is not changed"
-    (filled,) = seen["jobs"]
+    ((_, filled),) = seen.jobs
     if row["says"] is None:
         with pytest.raises(InstanceError, match="or a UtilityClass that says it; found nothing"):
             read(filled)

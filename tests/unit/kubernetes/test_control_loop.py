@@ -8,7 +8,6 @@ import math
 import queue
 import time
 from collections import Counter
-from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,17 +16,18 @@ import pytest
 from baselines import FIFO
 from oasis.kubernetes import names
 from oasis.kubernetes.api.resources import OASIS_JOBS, Objects
+from oasis.kubernetes.cluster.nodes import Machines
+from oasis.kubernetes.cluster.seen import Seen
 from oasis.kubernetes.control.controller import AGAIN, Controller
-from oasis.kubernetes.control.machines import Machines
 from oasis.kubernetes.control.reconciler import Reconciler
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.control.statuses import StatusWriter
 from oasis.kubernetes.names import NODE_ROLE
 from oasis.kubernetes.objects.existing import JOB, controller_of, version_of
 from oasis.kubernetes.objects.oasis_job import SlotClock
+from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
 from tests.unit.kubernetes.fake_api import FakeConnection, controller, store, writer
 from tests.unit.kubernetes.played import (
-    CLOCK,
     EPOCH,
     Played,
     foreign,
@@ -46,7 +46,7 @@ BOTH = [node("a", "worker", 8), node("b", "ps", 8)]
 
 
 def cluster(nodes: list[Any]) -> dict[str, list[Any]]:
-    return {**Played(FIFO).seen(), "nodes": nodes}
+    return {**Played(FIFO).found(), "nodes": nodes}
 
 
 class Seeing(Controller):
@@ -60,8 +60,8 @@ class Seeing(Controller):
         for watcher in self.watchers:
             watcher.synced.set()
 
-    def _seen(self) -> Mapping[str, list[Any]]:
-        return self.sees
+    def _seen(self) -> Seen:
+        return Seen(self.sees)
 
     def turn(self, kind: str = "nodes") -> Reconciler | None:
         self._news.put((EPOCH, kind, "ADDED", None))
@@ -100,7 +100,7 @@ def test_missing_nodes_are_looked_for_again_when_one_changes_and_now_and_then(
     controller, clock = Seeing(), [100.0]
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
     looked: list[float] = []
-    monkeypatch.setattr(controller, "_seen", lambda: looked.append(clock[0]) or cluster([]))
+    monkeypatch.setattr(controller, "_seen", lambda: looked.append(clock[0]) or Seen(cluster([])))
     for kind, seconds in (("pods", 0.0), ("pods", 1.0), ("nodes", 1.0), ("pods", 4.0)):
         clock[0] += seconds
         controller.turn(kind)
@@ -137,11 +137,11 @@ def test_what_others_take_counts_where_it_was_missed_and_what_they_give_back_eve
     def cpus(machines: Machines) -> list[float]:
         return [m.amounts[machines.site.resources.index("cpu")] for m in machines.site.machines]
 
-    def beside(**cpus_on: str) -> dict[str, list[Any]]:
+    def beside(**cpus_on: str) -> Seen:
         pods = [foreign(f"on-{name}", name, cpu=cpu) for name, cpu in cpus_on.items()]
-        return {**cluster(BOTH), "pods": pods}
+        return Seen({**cluster(BOTH), "pods": pods})
 
-    machines = Machines.of(beside(a="2"), ControllerSettings(slot_seconds=60.0), CLOCK)
+    machines = Machines.of(beside(a="2"), DEFAULT_RESOURCES, None, 60.0)
     assert cpus(machines) == [62.0, 64.0]
     for there, short, left in (
         (beside(a="2"), "ab", [62.0, 64.0]),
@@ -193,8 +193,7 @@ def test_another_controller_is_named_once_for_each_job_and_the_job_not_seen(
     made.stores["jobs"].replace([noted(json.dumps({"controller": TWO}))], 9)
     for _ in range(3):
         seen = made._seen()
-        assert [each["metadata"]["name"] for each in seen[names.PLURAL]] == ["new", "mine"]
-        assert seen["jobs"] == []
+        assert [item["metadata"]["name"] for _, item in seen.jobs] == ["new", "mine"]
     told = [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING]
     assert [line.partition(";")[0] for line in told] == [
         f"{name}: left alone, the controller {TWO} schedules it" for name in ("ns/j", "ns/job/b")

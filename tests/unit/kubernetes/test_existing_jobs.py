@@ -10,9 +10,9 @@ import pytest
 import yaml
 
 from baselines import FIFO
-from oasis.driver.driver import Driver
 from oasis.kubernetes import names
-from oasis.kubernetes.cluster.pods import claimed, claims_of
+from oasis.kubernetes.cluster.pods import claimed
+from oasis.kubernetes.cluster.seen import Seen
 from oasis.kubernetes.control.job_reader import JobReader
 from oasis.kubernetes.control.quota import Quota
 from oasis.kubernetes.objects.existing import (
@@ -22,7 +22,6 @@ from oasis.kubernetes.objects.existing import (
     TRAINJOB,
     WORKLOAD,
     ExistingKind,
-    existing_objects,
     job_items,
     parse,
     version_of,
@@ -69,10 +68,9 @@ def read(found: dict[str, Any], kind: ExistingKind = JOB) -> JobSpec:
     return parse(found, kind, CLOCK, DEFAULT_RESOURCES)
 
 
-def reading() -> tuple[JobReader, Driver]:
-    """What reads jobs, and the driver that they are for."""
-    made = Played(FIFO).reconciler
-    return made.reader, made.driver
+def read_jobs(reader: JobReader, found: dict[str, Any]) -> dict[str, JobSpec]:
+    reader.read_jobs(Seen(found).jobs, FIFO(), (), 0.0)
+    return reader.unfinished
 
 
 def made_by_trainer(owner: dict[str, Any], nodes: int) -> dict[str, Any]:
@@ -88,18 +86,19 @@ def test_a_trainjob_has_the_pods_of_its_runtime_and_waits_until_the_trainer_has_
     None
 ):
     train = made({"runtimeRef": {"name": "torch"}})
-    reader, drives = reading()
+    reader = Played(FIFO).reconciler.reader
     seen: dict[str, Any] = {"trainjobs": [train], "jobsets": []}
-    assert not reader.read(seen, drives, 0.0)
+    assert not read_jobs(reader, seen)
     said = {each["type"]: each["reason"] for each in reader.statuses["u"].status["conditions"]}
     assert (said, reader.statuses["u"].phase) == ({"Placed": "NoJobSet"}, "Pending")
     seen["jobsets"] = [made_by_trainer(train, 5)]
-    reader.read_new(seen, drives, 0.0)
+    assert reader.has_new(Seen(seen).jobs)
+    read_jobs(reader, seen)
     spec = reader.specs["u"]
     assert (spec.min_workers, spec.job.chunks, spec.ps_count) == (5, 5, 0)
     assert spec.worker_requests["nvidia.com/gpu"] == 1
     seen["jobsets"] = []
-    assert reader.read(seen, drives, 0.0) == {"u": spec}, "the Trainer makes it again"
+    assert read_jobs(reader, seen) == {"u": spec}, "the Trainer makes it again"
 
 
 def test_a_template_that_is_without_our_gate_is_named_where_it_stands() -> None:
@@ -108,8 +107,8 @@ def test_a_template_that_is_without_our_gate_is_named_where_it_stands() -> None:
     del below["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"][
         "schedulingGates"
     ]
-    reader, drives = reading()
-    assert not reader.read({"trainjobs": [train], "jobsets": [below]}, drives, 0.0)
+    reader = Played(FIFO).reconciler.reader
+    assert not read_jobs(reader, {"trainjobs": [train], "jobsets": [below]})
     (said,) = reader.statuses["u"].status["conditions"]
     place = "its JobSet, spec.replicatedJobs[0].template.spec.template.spec.schedulingGates"
     assert said["message"].startswith(f"{place}: expected the gate")
@@ -136,11 +135,10 @@ def pod(name: str, node: str | None = None, phase: str = "Pending", **meta: Any)
 
 def test_pods_belong_to_the_job_that_owns_them_or_to_the_jobset_that_they_name() -> None:
     seen = {"jobs": [batch_job(uid="j")], "jobsets": [jobset()], "trainjobs": []}
-    assert [kind for kind, _ in job_items({**seen, names.PLURAL: [batch_job(uid="o")]})].count(
-        None
-    ) == 1
-    assert existing_objects(seen).keys() == {"j", "u"}
-    claims = claims_of(seen)
+    with_ours = job_items({**seen, names.PLURAL: [batch_job(uid="o")]})
+    assert [kind for kind, _ in with_ours].count(None) == 1
+    assert Seen(seen).existing.keys() == {"j", "u"}
+    claims = Seen(seen).claims
     owner = {"kind": "Job", "controller": True, "uid": "j"}
     assert claimed(pod("a", ownerReferences=[owner]), claims) == "j"
     other = {**owner, "uid": "x"}
@@ -170,28 +168,28 @@ def test_what_a_jobset_or_trainjob_makes_is_part_of_it_whatever_its_labels(
         below["metadata"] |= {"uid": "below", "ownerReferences": [reference]}
         seen["jobsets"] = [below]
     assert [item["metadata"]["uid"] for _, item in job_items(seen)] == ["u"]
-    assert existing_objects(seen).keys() == {"u"}
+    assert Seen(seen).existing.keys() == {"u"}
     of_child = {"kind": "Job", "controller": True, "uid": "child"}
     found = pod("a", ownerReferences=[of_child], labels={JOBSET_NAME: "job-u"})
-    assert claimed(found, claims_of(seen)) == "u"
+    assert claimed(found, Seen(seen).claims) == "u"
 
 
 def test_a_jobset_keeps_its_pods_when_a_trainjob_of_its_name_comes() -> None:
     running, late = jobset(), made({"runtimeRef": {"name": "torch"}})
     late["metadata"] |= {"name": running["metadata"]["name"], "uid": "late"}
-    claims = claims_of({"jobsets": [running], "trainjobs": [late]})
+    claims = Seen({"jobsets": [running], "trainjobs": [late]}).claims
     mark = JOBSET.name, running["metadata"]["namespace"], running["metadata"]["name"]
     assert claims[mark] == running["metadata"]["uid"]
 
 
 def test_the_order_of_jobs_is_that_of_their_creation_whatever_is_written_on_them() -> None:
-    reader, drives = reading()
+    reader = Played(FIFO).reconciler.reader
     one, other = batch_job(uid="one"), batch_job(uid="other")
     for version, found in enumerate((one, other)):
         found["metadata"] |= {"creationTimestamp": "now", "resourceVersion": str(version)}
-    assert list(reader.read({"jobs": [one, other]}, drives, 0.0)) == ["one", "other"]
+    assert list(read_jobs(reader, {"jobs": [one, other]})) == ["one", "other"]
     one["metadata"]["resourceVersion"] = "7"  # its status was written
-    assert list(reader.read({"jobs": [other, one]}, drives, 0.0)) == ["one", "other"]
+    assert list(read_jobs(reader, {"jobs": [other, one]})) == ["one", "other"]
 
 
 # -- Workloads of Kueue, beside the scenarios of kueue.yaml ---------------------------------------
@@ -203,7 +201,7 @@ def test_which_workloads_are_ours() -> None:
         played.queue_job(name, 1, 1)
     played.batch["plain"]["spec"]["template"]["spec"]["schedulingGates"] = []
     played.change_work("replaced", {"conditions": [("Finished", True, "OutOfSync")]})
-    seen = played.seen()
+    seen = played.found()
     del seen["workloads"][3]["metadata"]["ownerReferences"]
     ((kind, item),) = job_items({**seen, "jobs": []})
     assert (kind, item["metadata"]["uid"]) == (WORKLOAD, "gated")
@@ -226,7 +224,8 @@ def test_what_a_cluster_queue_has_and_can_borrow(row: dict[str, Any]) -> None:
     queues, work = [], [theirs(name, used) for name, _, _, used, _ in row["queues"]]
     for name, cohort, most, _, more in row["queues"]:
         queues.append(cluster_queue(name, cohort, nominalQuota=str(most), **more))
-    quota, seen = Quota(DEFAULT_RESOURCES), played.seen()
-    quota.look({**seen, "clusterqueues": queues, "workloads": seen["workloads"][:1] + work})
+    quota, seen = Quota(DEFAULT_RESOURCES), played.found()
+    work = seen["workloads"][:1] + work
+    quota.look(Seen({**seen, "clusterqueues": queues, "workloads": work}))
     assert quota._free == {"team": {GPU: Fraction(row["free"])}}
     assert quota._total == {GPU: Fraction(row["free"])}

@@ -15,8 +15,8 @@ import oasis
 from oasis.kubernetes import names
 from oasis.kubernetes.acting import Delete, Target, reconcile
 from oasis.kubernetes.cluster.pods import WantedPod
-from oasis.kubernetes.control.windows import parse_window
 from oasis.kubernetes.names import BANDWIDTH, KIND
+from oasis.kubernetes.objects.capacity_window import parse_window
 from oasis.kubernetes.objects.conditions import read_status
 from oasis.kubernetes.objects.existing import JOB, JOBSET
 from oasis.kubernetes.objects.node_affinity import REQUIRED

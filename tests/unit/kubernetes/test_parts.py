@@ -39,18 +39,17 @@ from oasis.kubernetes.cluster import pods as p
 from oasis.kubernetes.cluster.nodes import (
     allocatable,
     foreign_use,
-    has_ended,
     is_usable,
     places_of,
     site_of,
 )
-from oasis.kubernetes.cluster.pods import Report, claimed, reported
+from oasis.kubernetes.cluster.pods import Report, claimed, has_ended, reported
 from oasis.kubernetes.control import controller as loop
 from oasis.kubernetes.control.checkpoint import PART, Checkpoint
 from oasis.kubernetes.control.controller import SETTLE, Controller
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.settings import ControllerSettings, JsonFormatter
-from oasis.kubernetes.objects.conditions import IN_STATE, decision_message
+from oasis.kubernetes.objects.conditions import IN_STATE, decision_message, said
 from oasis.kubernetes.objects.existing import EXISTING
 from oasis.kubernetes.objects.manifests import own, shared
 from oasis.kubernetes.objects.node_affinity import NodeRules
@@ -391,7 +390,7 @@ def read(found: dict[str, Any]) -> list[Any]:
         has_ended(found),
         requests_of(found["spec"]),
         p.reported({"a": found}),
-        p.condition(found, "Ready"),
+        said(found, "Ready"),
         *(fact(found) for fact in (p.failures, p.last_failure)),
         p.complaint([found]),
         claimed(found, {("Job", "d", "u"): "x", (names.KIND, "d", "u"): "u"}),

@@ -25,14 +25,14 @@ from experiments.evaluation.provenance import instance_reference
 from experiments.evaluation.tables import comparison_notes, comparison_table
 from experiments.options import Duration, read_seconds
 from oasis.kubernetes.api.resources import CLASSES, NODES, PODS, Objects
-from oasis.kubernetes.cluster.nodes import foreign_use, instance_of, places_of, site_of
-from oasis.kubernetes.cluster.pods import by_job, seconds_of, uids_of
+from oasis.kubernetes.cluster.nodes import Machines, instance_of
+from oasis.kubernetes.cluster.pods import seconds_of
+from oasis.kubernetes.cluster.seen import Seen
 from oasis.kubernetes.control.admission import Admission
 from oasis.kubernetes.objects.conditions import time_text
-from oasis.kubernetes.objects.existing import job_items, name_of, parse, status_of
+from oasis.kubernetes.objects.existing import name_of, parse, status_of
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.kubernetes.objects.quantities import ResourceMap
-from oasis.kubernetes.objects.utility_class import with_defaults
 from oasis.solvers import TRUST
 
 
@@ -47,10 +47,10 @@ class Reach:
     namespaces: tuple[str | None, ...]  # of the jobs; (None,): all
     spaces: tuple[str | None, ...] = (None,)  # where pods can be seen; (None,): everywhere
 
-    def seen(self) -> dict[str, list[Any]]:
+    def seen(self) -> Seen:
         """Return jobs by plural of their kind, with the defaults of their utility classes."""
         classes = self.objects.snapshot([(CLASSES, None)])
-        return with_defaults(cluster.seen_jobs(self.objects, self.namespaces) | classes)
+        return Seen(cluster.seen_jobs(self.objects, self.namespaces) | classes)
 
     def submitted(
         self, items: Iterable[cluster.Found]
@@ -66,24 +66,24 @@ class Reach:
             yield slot, item["metadata"].get("creationTimestamp", ""), spec
 
     def instance(
-        self, seen: Mapping[str, list[Any]], arrived: list[tuple[int, str, JobSpec]], last: int
+        self, seen: Seen, arrived: list[tuple[int, str, JobSpec]], last: int
     ) -> oasis.Instance:
         """Return present nodes and the jobs as an instance, from the first arrival to `last`."""
         first = min((slot for slot, _, _ in arrived), default=0)
         nodes, _ = self.objects.list_all(NODES, selector=self.machines.nodes)
         pods = [pod for space in self.spaces for pod in self.objects.list_all(PODS, space)[0]]
-        places = places_of(nodes, self.machines.share)
-        foreign = foreign_use(pods, uids_of(by_job({**seen, "pods": pods})))
-        by_name = {node["metadata"]["name"]: node for node in nodes}
-        site = site_of(places, by_name, foreign, self.resources, self.clock.work_seconds)
-        admission = Admission(places, nodes)
+        seen = Seen({**seen.objects, NODES.plural: nodes, PODS.plural: pods})
+        share, seconds = self.machines.share, self.clock.work_seconds
+        machines = Machines.of(seen, self.resources, share, seconds)
+        admission = Admission(machines.places, nodes)
         # By slot, then in order of creation, as the controller takes jobs in.
         rows = sorted(
             (slot - first, age, k, admission.required(spec, ()))
             for k, (slot, age, spec) in enumerate(arrived)
         )
         about = {"imported": "kubernetes", "server": self.objects.connection.host}
-        return instance_of(((spec, at) for at, _, _, spec in rows), site, last - first + 1, about)
+        submitted = ((spec, at) for at, _, _, spec in rows)
+        return instance_of(submitted, machines.site, last - first + 1, about)
 
 
 def import_cluster(
@@ -111,7 +111,7 @@ def import_cluster(
     resources = cluster.resources_of(gpu)
     reach = Reach(place.connect(), clock, resources, machines, (jobs,))
     seen = reach.seen()
-    submitted = list(reach.submitted(job_items(seen)))
+    submitted = list(reach.submitted(seen.jobs))
     slots = [slot for slot, _, _ in submitted if slot is not None]
     last = max(slots, default=0)
     arrived = [(last if slot is None else slot, age, spec) for slot, age, spec in submitted]
@@ -174,7 +174,7 @@ def report(
     spaces_read = seeing if jobs is None else (jobs,)
     reach = Reach(objects, clock, resources, machines, spaces_read, seeing)
     now, seen = time.time(), reach.seen()
-    mine, _ = cluster.of_controller(job_items(seen), of.namespace, of.one)
+    mine, _ = cluster.of_controller(seen.jobs, of.namespace, of.one)
     begin = time_text(now - since)  # as the API server writes it
     recent = [job for job in mine if job[1]["metadata"].get("creationTimestamp", "") >= begin]
     summaries = [summary(job) for job in recent]
