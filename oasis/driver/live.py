@@ -20,7 +20,7 @@ from oasis.driver.journal import (
 )
 from oasis.driver.policy_state import in_one_line, restore_policy
 from oasis.driver.service import Answer, Service
-from oasis.model.cluster import Cluster, expect_cluster
+from oasis.model.cluster import Cluster
 from oasis.model.decision import Decision
 from oasis.model.errors import OasisError, describe, located_at
 from oasis.model.files import checksum, naming, save_state, saved_state
@@ -89,16 +89,8 @@ class LiveScheduler:
 
     Attributes
     ----------
-    now : int
-        The present slot, which has not begun.
     policy, cluster
         As given; schedules name servers by index (`Cluster.worker_ids`, `Cluster.ps_ids`).
-    totals : Totals
-        Counts over the whole life.
-    calls : int
-        Calls accepted over the whole life.
-    last_change : Change
-        What the last accepted call did to the other jobs.
     notes : tuple of str
         What was found on reopening a journal, such as a torn last line.
 
@@ -176,7 +168,6 @@ class LiveScheduler:
             Who is admitted under commitment on arrival, as for `oasis.Recourse`, where the last
             is called ``admission_floor``. Slot 0 is the first slot of a day.
         """
-        expect_cluster(cluster)
         policy = Recourse.rolling(
             lookahead,
             commitment,
@@ -214,7 +205,6 @@ class LiveScheduler:
         bounds : PriceBounds
             U and L, estimated from past jobs with the horizon `lookahead`.
         """
-        expect_cluster(cluster)
         return cls(RollingOASiS(lookahead, bounds, patience=patience), cluster)
 
     # -- looking -----------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
-from types import MappingProxyType
 from typing import Any
 
 from oasis.driver import events
@@ -36,7 +35,6 @@ from oasis.scheduling.policy_check import check_interface, naming_own_line
 from oasis.scheduling.site import schedule_of, site_of
 
 RUNS = "runs from this slot on"
-NOBODY: Mapping[str, int] = MappingProxyType({})
 
 Live = Entry[Submission]
 Answer = Decision | Progress | Change
@@ -181,6 +179,7 @@ class Service:
 
     def _carry_out(self, event: events.Event) -> tuple[Decision | None, str | None]:
         """Carry out an event; return the decision on a new job and the id of one job, or None."""
+        facts = self._facts
         match event:
             case events.Submit():
                 self._check_new(event.job)
@@ -190,20 +189,22 @@ class Service:
             case events.Advance():
                 self._advance(integer(event.now, "now", minimum=self.now))
             case events.Cancel():
-                entry, facts = self.find(event.job_id), self._facts
+                entry = self.find(event.job_id)
                 others = {k: spec for k, spec in facts.specs.items() if k != entry.spec.uid}
-                self._step(self.now, replace(facts, specs=others))
+                self._step(replace(facts, specs=others))
                 self._count(cancelled=1, worker_slots_done=int(entry.done))
                 return None, event.job_id
             case events.FinishEarly():
-                self._complete(self.find(event.job_id))
+                entry = self.find(event.job_id)
+                if not entry.has_gang and not entry.done:
+                    raise InstanceError("job_id", "expected a job that has run", entry.job.id)
+                self._step(replace(facts, ended=frozenset((entry.spec.uid,))))
                 return None, event.job_id
             case events.Revise():
                 self._revise(event.remaining_work)
             case events.LoseServer() | events.RestoreServer():
                 machine = self._locate(event.server, lost=isinstance(event, events.RestoreServer))
-                facts = self._facts
-                self._step(self.now, replace(facts, down=facts.down ^ {machine}))
+                self._step(replace(facts, down=facts.down ^ {machine}))
             case events.ReserveWindow():
                 self._reserve(event)
         return None, None
@@ -219,12 +220,9 @@ class Service:
         while self.now < until:
             # The policy is asked whenever something happens, as the simulator would ask it.
             begin, end = self.now, self._next_event(until)
-            ends = {}
             for entry in self._driver.jobs.values():
                 entry.done += entry.allocation.worker_count * (end - begin)
-                if entry.done and entry.has_hardly_any_left:
-                    ends[entry.spec.uid] = end - 1
-            self._step(end, self._facts, ends)
+            self._step(self._facts, end)
 
     def _next_event(self, until: int) -> int:
         """Return the next slot at which the policy must be asked, at most `until`."""
@@ -247,7 +245,7 @@ class Service:
         uid = str(index)
         # The driver says when it arrives: the slot of its step.
         facts, spec = self._facts, Submission(uid, replace(job, arrival=0))
-        outcome = self._step(self.now, replace(facts, specs={**facts.specs, uid: spec}))
+        outcome = self._step(replace(facts, specs={**facts.specs, uid: spec}))
         decisions = self._driver.planner.last_decisions()
         if index in decisions:
             return decisions[index]
@@ -256,16 +254,6 @@ class Service:
         runs = bool(self._driver.jobs[index].allocation.workers)
         return Decision(job.id, True, reason=RUNS if runs else WAITS)
 
-    def _complete(self, entry: Live) -> None:
-        """Complete a job early: in the present slot if it runs, else in the slot before."""
-        slot = self.now
-        if not entry.allocation.workers:
-            if not entry.done:
-                raise InstanceError("job_id", "expected a job that has run", entry.job.id)
-            # It is idle in the present slot, so it was done by the end of the one before.
-            slot -= 1
-        self._step(self.now, self._facts, {entry.spec.uid: slot})
-
     def _revise(self, remaining_work: Mapping[str, int]) -> None:
         """Set the worker-slots left of jobs, by id, and ask the policy for a new plan."""
         # All are looked up before any is changed: one wrong id leaves everything as it was.
@@ -273,7 +261,7 @@ class Service:
         for entry, work in revised:
             entry.work = entry.done + work
         if revised:
-            self._step(self.now, self._facts, ask=True)
+            self._step(self._facts, ask=True)
 
     def _reserve(self, event: events.ReserveWindow) -> None:
         """Set a maintenance window, which replaces one of the same name; no machines remove it."""
@@ -283,7 +271,7 @@ class Service:
         window = CalendarEntry(event.name, begin, end, machines)
         windows = tuple(w for w in self._driver.calendar.windows if w.name != window.name)
         windows += (window,) if window.machines else ()
-        self._step(self.now, replace(self._facts, calendar=Calendar(windows)), ask=True)
+        self._step(replace(self._facts, calendar=Calendar(windows)), ask=True)
 
     @property
     def _facts(self) -> Facts[Submission]:
@@ -293,17 +281,13 @@ class Service:
         return Facts(specs, down=frozenset(driver.away), calendar=driver.calendar)
 
     def _step(
-        self,
-        slot: int,
-        facts: Facts[Submission],
-        ends: Mapping[str, int] = NOBODY,
-        *,
-        ask: bool = False,
+        self, facts: Facts[Submission], until: int | None = None, *, ask: bool = False
     ) -> SlotOutcome[Submission]:
-        """Tell the driver the facts and `ends`, last slots of completed jobs; count the outcome."""
-        planner, cut = self._driver.planner, self._driver.planner.cut_short
+        """Go to slot `until`, by default the present one, with these facts; count the outcome."""
+        slot, planner = self.now if until is None else until, self._driver.planner
+        cut = planner.cut_short
         ahead = Calendar(tuple(w for w in facts.calendar.windows if w.end > slot))
-        facts = replace(facts, ended=frozenset(ends), calendar=ahead)
+        facts = replace(facts, calendar=ahead)
         # Set before the step and cleared after it: whatever
         # interrupts it, the books are half changed.
         self.has_failed = True
@@ -314,8 +298,10 @@ class Service:
         self.has_failed = False
         for uid in decided.completed:
             entry = decided.entries[uid]
-            utility = float(entry.spec.job.utility(ends[uid] - entry.arrived))
-            self._completed.append(Completion(entry.job.id, ends[uid], utility))
+            # One that ends early while it runs holds its machines in this slot yet.
+            last = slot if uid in facts.ended and entry.has_gang else slot - 1
+            utility = float(entry.spec.job.utility(last - entry.arrived))
+            self._completed.append(Completion(entry.job.id, last, utility))
             self._count(completed=1, utility=utility, worker_slots_done=int(entry.done))
         for uid in decided.given_up:
             entry = decided.entries[uid]
