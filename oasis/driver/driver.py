@@ -308,7 +308,8 @@ class Driver(World, Generic[Spec]):
             return
         self.policy.reset(site)
         self.site = site
-        self.loop = Loop(self.policy, self, self, self.loop.wake_at)
+        wake_at, self.loop = self.loop.wake_at, Loop(self.policy, self, self)
+        self.loop.wake_at = wake_at
         self.bring_policy(self.kept_policy)
 
     def _amounts(self) -> list[Sequence[float]]:

@@ -25,7 +25,6 @@ class World:
     """Where jobs run: it reports events and carries out plans. Base of engine and driver."""
 
     end = INFINITY  # the horizon; from there on nothing is started
-    ends_by_itself = False  # whether all that will happen is known: nobody calls from outside
 
     @property
     def next_time(self) -> float:
@@ -55,11 +54,9 @@ class World:
 class Loop:
     """Asks a policy for a plan whenever something happens in a world, and has it carried out."""
 
-    def __init__(
-        self, policy: Policy, world: World, books: Books, wake_at: float | None = None
-    ) -> None:
+    def __init__(self, policy: Policy, world: World, books: Books) -> None:
         self.policy, self.world, self._books = policy, world, books
-        self.wake_at = wake_at  # when the policy asked to be called
+        self.wake_at: float | None = None  # when the policy asked to be called
         self.told_remaining = wants(policy, "told_remaining")
         self.knows_forms = wants(policy, "knows_forms")
         self.chooses = not self.knows_forms  # whether jobs may have to be shown in one form each
@@ -102,7 +99,7 @@ class Loop:
                 in_forms = self.chooses and any(job.forms for job in self._books.jobs.values())
                 changed |= self._ask_in_forms(view) if in_forms else self._ask(view)
                 self._idle_calls = 0 if anything or changed else self._idle_calls + 1
-                if self._idle_calls >= MOST_IDLE_CALLS and world.ends_by_itself:
+                if self._idle_calls >= MOST_IDLE_CALLS:
                     self._check_idle(now)
         finally:
             world.end_instant(changed)

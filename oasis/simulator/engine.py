@@ -75,8 +75,6 @@ class Engine(World):
     65.0
     """
 
-    ends_by_itself = True
-
     def __init__(
         self,
         workload: Workload,
