@@ -131,29 +131,29 @@ def _check_timer(wake_at: Any, books: Books, policy: str) -> None:
 
 def _check_shape(allocation: Any, job: PolicyJob, books: Books, policy: str) -> None:
     """Raise `PolicyError` unless counts satisfy (3), (6), (7) and the machines take the tasks."""
-    workers = _count(allocation.workers, "worker", job, books, policy)
+    workers = _count(allocation.workers, TaskGroup.WORKER, job, books, policy)
     has_none = type(allocation.ps) is tuple and not allocation.ps  # as most jobs of a trace
-    ps = 0 if has_none else _count(allocation.ps, "ps", job, books, policy)
+    ps = 0 if has_none else _count(allocation.ps, TaskGroup.PS, job, books, policy)
     # Holding nothing is a pause, which any job may have.
     if workers == 0 and ps == 0:
         return
-    counts, needed, most = job.worker_counts, job.ps_needed(workers), job.ps_most(workers)
+    fewest, needed, most = job.min_workers, job.ps_needed(workers), job.ps_most(workers)
     laws = " (3)", " (6)(7)"
     if books.site.partial_gangs:  # no more than the job can ever use
-        counts, needed, laws = range(job.max_workers + 1), 0, ("", "")
+        fewest, needed, laws = 0, 0, ("", "")
         most = job.ps_most(job.max_workers)
-    if workers not in counts:
-        expected = f"expected {counts[0]}..{counts[-1]} workers{laws[0]}"
+    if not fewest <= workers <= job.max_workers:
+        expected = f"expected {fewest}..{job.max_workers} workers{laws[0]}"
         raise PolicyError(policy, f"{expected}, got {workers}", job=job.id)
     if not needed <= ps <= most:
         expected = f"expected {needed}..{most} parameter servers{laws[1]}"
         raise PolicyError(policy, f"{expected}, got {ps}", job=job.id)
 
 
-def _count(tasks: Any, group: str, job: PolicyJob, books: Books, policy: str) -> int:
+def _count(tasks: Any, group: TaskGroup, job: PolicyJob, books: Books, policy: str) -> int:
     if type(tasks) is not tuple:
         raise PolicyError(policy, f"{group}: expected a tuple, got {tasks!r:.60}", job=job.id)
-    machines, demand = books.site.machines, TaskGroup(group).of(job)
+    machines, demand = books.site.machines, group.of(job)
     total = 0
     seen = set()
     for task in tasks:
@@ -175,7 +175,7 @@ def _count(tasks: Any, group: str, job: PolicyJob, books: Books, policy: str) ->
             if machine in books.down
             else None
             if not isinstance(demand, LimitedDemand) or machine in demand.machines
-            else f"does not admit its {TaskGroup(group).tasks}, which require: {demand.requires}"
+            else f"does not admit its {group.tasks}, which require: {demand.requires}"
         )
         if fault:
             raise PolicyError(policy, fault, job=job.id, server=machines[machine].id)

@@ -120,7 +120,7 @@ class Driver(World, Generic[Spec]):
         # The longest waiting job decides, because it is unknown which one the policy would start.
         if not self.calendar or isinstance(self.policy, Planner):
             return frozenset()
-        waiting = (entry.slots_needed for entry in self.jobs.values() if not entry.complete)
+        waiting = (entry.slots_needed for entry in self.jobs.values() if not entry.has_gang)
         now = int(self.now)
         return self.calendar.closing(now, waiting) | self.calendar.closed(now) - self.closed
 
@@ -159,8 +159,7 @@ class Driver(World, Generic[Spec]):
         self._pass(slot, facts)
         # After an error that no job explains, asking at once would only fail again.
         if self.again_at is not None and slot < self.again_at:
-            self._leave_lost(facts, slot)
-            return SlotOutcome(error=self._error, again_at=self.again_at)
+            return self._without_plan(facts, slot)
         # Every attempt changes the books and the policy: a failed
         # one must leave no trace in the next.
         saved = self._saved()
@@ -171,11 +170,10 @@ class Driver(World, Generic[Spec]):
             self._roll_back(saved)
             culprit = self._find_cause(facts, failed, saved, outcome.error)
             if culprit is None:
-                self._leave_lost(facts, slot)
                 # Twice as long each time, up to a limit: a policy that recovers is asked soon.
                 self.again_at = slot + min(LONGEST_WAIT, 2**self._errors)
                 self._error, self._errors = outcome.error, self._errors + 1
-                return SlotOutcome(error=outcome.error, again_at=self.again_at)
+                return self._without_plan(facts, slot)
             failed[culprit[0]] = culprit[1]
         self.planned_with = self._amounts()
         self._untold = frozenset()
@@ -205,7 +203,7 @@ class Driver(World, Generic[Spec]):
     @property
     def room(self) -> Room:
         """The free capacity of the machines until the next boundary."""
-        return self._room((entry.job, entry.settled) for entry in self.jobs.values())
+        return self._room((entry.job, entry.in_force) for entry in self.jobs.values())
 
     def fits(self, spec: Spec, room: Room) -> bool:
         """Place the fewest tasks of a job in `room`, in the first form that fits; False if none."""
@@ -213,7 +211,7 @@ class Driver(World, Generic[Spec]):
 
     def running(self) -> dict[str, Entry[Spec]]:
         """Return copies of the live jobs, by uid, with the allocations until the next boundary."""
-        return {uid: replace(e, allocation=e.settled) for uid, e in self.by_uid.items()}
+        return {uid: replace(e, allocation=e.in_force) for uid, e in self.by_uid.items()}
 
     def arrive(self, specs: Mapping[str, Spec]) -> SlotOutcome[Spec]:
         """Ask about the next slot, which has not begun, because these jobs have come.
@@ -310,7 +308,8 @@ class Driver(World, Generic[Spec]):
             return
         self.policy.reset(site)
         self.site = site
-        self.loop = Loop(self.policy, self, self, self.loop.wake_at)
+        wake_at, self.loop = self.loop.wake_at, Loop(self.policy, self, self)
+        self.loop.wake_at = wake_at
         self.bring_policy(self.kept_policy)
 
     def _amounts(self) -> list[Sequence[float]]:
@@ -446,11 +445,10 @@ class Driver(World, Generic[Spec]):
         else:
             entry.form = 0
         entry.work = policy_job(source, self.site).work
-        source = self._what_is_left(source, slot, entry.remaining)
         fixed = spec.initial_workers
         if entry.given is not None:  # whoever draws counts would draw another
             fixed = source.workers_near(entry.given)
-        self.loop.show(entry, self.as_seen(spec, source, self.next_index, fixed))
+        self._show(entry, source, slot, entry.remaining, self.next_index, fixed)
         if entry.forms:
             entry.work = entry.job.work
         entry.allocation, entry.kept_until = NOTHING, 0.0
@@ -459,16 +457,19 @@ class Driver(World, Generic[Spec]):
         self.jobs[entry.job.index] = entry
         view.arrived.append(entry.seen)
 
-    def _what_is_left(self, job: Job, slot: int, left: float) -> Job:
-        """Return a job with `left` worker-slots to do as one that arrives in `slot`."""
+    def _show(
+        self, entry: Entry[Spec], job: Job, slot: int, left: float, index: int, fixed: int | None
+    ) -> None:
+        """Show the policy a job with `left` worker-slots to do as one that arrives in `slot`."""
         if len(job.in_forms) > 1:  # it has not begun
-            return replace(job, arrival=slot, utility=later(job.utility, slot - job.arrival, REACH))
-        work = policy_job(job, self.site).work
-        if (slot, left) == (job.arrival, work):
-            return job
-        # Whole worker-slots, forgiving what rounding left over; none would be a job without work.
-        slots = max(1, math.ceil(left - TOLERANCE * max(1.0, work)))
-        return remaining_job(job, slots, slot, REACH)
+            job = replace(job, arrival=slot, utility=later(job.utility, slot - job.arrival, REACH))
+        elif (slot, left) != (job.arrival, work := policy_job(job, self.site).work):
+            # Whole worker-slots, forgiving what rounding left over; none would be a job without
+            # work.
+            slots = max(1, math.ceil(left - TOLERANCE * max(1.0, work)))
+            job = remaining_job(job, slots, slot, REACH)
+        seen = self.as_seen(entry.spec, job, index, fixed)
+        entry.show(seen, self.loop.told(seen), self.loop.knows_forms)
 
     def as_seen(
         self, spec: Spec, source: Job, index: int = 0, fixed: int | None = None
@@ -589,16 +590,17 @@ class Driver(World, Generic[Spec]):
         count = bisect_left(range(len(uids)), True, first, key=fails)
         return (uids[count - 1], errors[count]) if count else None
 
-    def _leave_lost(self, facts: Facts[Spec], slot: int) -> None:
-        """Without a plan, take jobs off closed machines, and those not begun off lost ones."""
+    def _without_plan(self, facts: Facts[Spec], slot: int) -> SlotOutcome[Spec]:
+        """Take jobs off closed machines, and those not begun off lost ones; return the error."""
         closed = facts.calendar.closed(slot)
         for index, entry in self.jobs.items():
             # What runs on a machine that is down stays planned there; nothing begins on one.
-            lost = closed if entry.allocation == entry.settled else closed | facts.down
+            lost = closed if entry.allocation == entry.in_force else closed | facts.down
             if entry.allocation.machines & lost:
                 entry.allocation, entry.waiting_since = NOTHING, slot
                 self._untold |= {index}
             entry.put_in_force()  # the last plan stays, which may be one for this slot
+        return SlotOutcome(error=self._error, again_at=self.again_at)
 
     def _check_closed(self) -> None:
         """Raise `PolicyError` if a plan uses a closed machine."""
@@ -662,7 +664,7 @@ class Driver(World, Generic[Spec]):
             elif uid in specs:
                 # Only its work and its times stay.
                 again = replace(entry, spec=specs[uid], job=NO_JOB, allocation=NOTHING)
-                self._arrive_again.append(replace(again, settled=NOTHING))
+                self._arrive_again.append(replace(again, in_force=NOTHING))
 
     def restored(
         self, state: Mapping[str, Any], specs: Mapping[str, Spec], as_it_was: AsItWas[Spec]
@@ -676,8 +678,8 @@ class Driver(World, Generic[Spec]):
         if state["alone"]:
             source = form_begun_in(source.in_forms, entry.form)
         # The policy knew this job as what was left of it, so it is shown that again.
-        source = self._what_is_left(source, state["since"], state["left"])
-        self.loop.show(entry, self.as_seen(spec, source, state["index"], state["fixed"]))
+        shown = (state[name] for name in ("since", "left", "index", "fixed"))
+        self._show(entry, source, *shown)
         entry.take_over(state)
         return entry
 

@@ -55,7 +55,7 @@ class Entry(Tracked, Generic[Spec]):
     waiting_since: float | None = None
     admitted: bool = False
     given: int | None = None  # workers that it held last; None: it never ran
-    settled: Allocation = NOTHING  # what it really holds, until the next boundary
+    in_force: Allocation = NOTHING  # what it really holds, until the next boundary
     begun: bool = False  # whether it ever held anything
     resizes: int = 0  # how often it got another gang after that,
     restarts: int = 0  # and how often no pod of it was kept
@@ -87,15 +87,15 @@ class Entry(Tracked, Generic[Spec]):
 
     def put_in_force(self) -> None:
         """Put the planned allocation into effect; count resizes and restarts, no first start."""
-        if self.allocation != self.settled and self.allocation.workers:
+        if self.allocation != self.in_force and self.allocation.workers:
             if self.begun:
                 # A task that stays on its machine is not started
                 # again; without any, the whole job is.
-                kept = dict(self.settled.workers).keys() & dict(self.allocation.workers)
+                kept = dict(self.in_force.workers).keys() & dict(self.allocation.workers)
                 self.resizes += 1
                 self.restarts += self.spec.resize == "restart" or not kept
             self.begun, self.given = True, self.allocation.worker_count
-        self.settled = self.allocation
+        self.in_force = self.allocation
 
     def extend(self) -> None:
         """Set the work to what is done and a tenth, or one slot, more: the larger of the two."""
@@ -152,23 +152,24 @@ class Entry(Tracked, Generic[Spec]):
             "left": self.job.work,
             "fixed": self.job.initial_workers,
             "alone": not self.forms,
-            **{name: getattr(self, name) for name in (*ALLOCATIONS, *STATE)},
+            **{name: getattr(self, name) for name in STATE},
+            **{name: getattr(self, held) for name, held in ALLOCATIONS.items()},
         }
 
     def take_over(self, state: Mapping[str, Any]) -> None:
         """Set the attributes that `state` contains; the caller has set `spec` and `job`."""
         for name in STATE:
             setattr(self, name, state[name])
-        for name in ALLOCATIONS:
+        for name, held in ALLOCATIONS.items():
             *tasks, form = state[name]
             workers, ps = (tuple((machine, count) for machine, count in each) for each in tasks)
-            setattr(self, name, Allocation(workers, ps, form))
+            setattr(self, held, Allocation(workers, ps, form))
         self.observed = [(slot, loss) for slot, loss in state["observed"]]
 
 
-ALLOCATIONS = ("allocation", "settled")
+ALLOCATIONS = {"allocation": "allocation", "settled": "in_force"}  # by name in a saved state
 FOLLOWS = ("spec", "job", "told", "seen", "forms")  # from the submission and what is left of it
-STATE = [f.name for f in fields(Entry) if f.name not in (*FOLLOWS, *ALLOCATIONS)]
+STATE = [f.name for f in fields(Entry) if f.name not in (*FOLLOWS, *ALLOCATIONS.values())]
 
 
 def submission_of(state: Mapping[str, Any]) -> Submission:

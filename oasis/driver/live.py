@@ -6,22 +6,15 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from copy import deepcopy
 from pathlib import Path
 from threading import RLock
 from typing import Any, Self, TypeVar
 
 from oasis.driver import events
-from oasis.driver.journal import (
-    Contents,
-    JournalLock,
-    add_to_journal,
-    begin_journal,
-    read_journal,
-)
-from oasis.driver.policy_state import in_one_line, policy_state, restore_policy
+from oasis.driver.journal import Contents, JournalLock, add_to_journal, begin_journal, read_journal
+from oasis.driver.policy_state import in_one_line, restore_policy
 from oasis.driver.service import Answer, Service
-from oasis.model.cluster import Cluster, expect_cluster
+from oasis.model.cluster import Cluster
 from oasis.model.decision import Decision
 from oasis.model.errors import OasisError, describe, located_at
 from oasis.model.files import checksum, naming, save_state, saved_state
@@ -39,7 +32,7 @@ from oasis.online.recourse.policy import Recourse
 from oasis.online.recourse.rules import RuleName
 from oasis.online.rolling import restricted
 from oasis.online.rolling_oasis import RollingOASiS
-from oasis.scheduling.policy import Policy
+from oasis.scheduling.policy import Planner, Policy
 from oasis.scheduling.policy_check import check_interface, parameters_of
 from oasis.scheduling.site import site_of
 
@@ -68,7 +61,7 @@ def remembered(
 A = TypeVar("A", Decision, Progress, Change)
 
 
-class LiveScheduler(Service):
+class LiveScheduler:
     """A policy in service, on a horizon that rolls: it runs for years in bounded memory.
 
     Slots are absolute, counted from 0. The present slot is `now`; it has not begun, and whatever
@@ -90,16 +83,8 @@ class LiveScheduler(Service):
 
     Attributes
     ----------
-    now : int
-        The present slot, which has not begun.
     policy, cluster
         As given; schedules name servers by index (`Cluster.worker_ids`, `Cluster.ps_ids`).
-    totals : Totals
-        Counts over the whole life.
-    calls : int
-        Calls accepted over the whole life.
-    last_change : Change
-        What the last accepted call did to the other jobs.
     notes : tuple of str
         What was found on reopening a journal, such as a torn last line.
 
@@ -120,7 +105,8 @@ class LiveScheduler(Service):
     """
 
     def __init__(self, policy: Policy, cluster: Cluster) -> None:
-        super().__init__(policy, cluster)
+        self._service: Service = Service(policy, cluster)
+        self.policy, self.cluster = policy, cluster
         self.notes: tuple[str, ...] = ()
         self._journal: Path | None = None
         self._lock: JournalLock | None = None
@@ -176,7 +162,6 @@ class LiveScheduler(Service):
             Who is admitted under commitment on arrival, as for `oasis.Recourse`, where the last
             is called ``admission_floor``. Slot 0 is the first slot of a day.
         """
-        expect_cluster(cluster)
         policy = Recourse.rolling(
             lookahead,
             commitment,
@@ -214,16 +199,35 @@ class LiveScheduler(Service):
         bounds : PriceBounds
             U and L, estimated from past jobs with the horizon `lookahead`.
         """
-        expect_cluster(cluster)
         return cls(RollingOASiS(lookahead, bounds, patience=patience), cluster)
 
     # -- looking -----------------------------------------------------------------------------------
 
     @property
+    def now(self) -> int:
+        """The present slot, which has not begun."""
+        return self._service.now
+
+    @property
+    def totals(self) -> Totals:
+        """Counts over the whole life."""
+        return self._service.totals
+
+    @property
+    def calls(self) -> int:
+        """Number of calls accepted over the whole life."""
+        return self._service.calls
+
+    @property
+    def last_change(self) -> Change:
+        """What the last accepted call did to the other jobs."""
+        return self._service.last_change
+
+    @property
     def jobs(self) -> tuple[str, ...]:
         """Live jobs, planned or waiting, in order of arrival."""
         with self._own_turn():
-            return tuple(entry.job.id for entry in self._driver.jobs.values())
+            return self._service.jobs
 
     def plan(self, slots: int | None = None) -> dict[str, Schedule]:
         """Planned allocations from the present slot on, by job.
@@ -236,7 +240,7 @@ class LiveScheduler(Service):
             Number of slots to look ahead; jobs that run in none of them are left out.
         """
         with self._own_turn():
-            planned, now = self._schedules(), self.now
+            planned, now = self._service.schedules(), self.now
         if slots is None:
             return planned
         end = now + integer(slots, "slots", minimum=1)
@@ -246,7 +250,7 @@ class LiveScheduler(Service):
     def promised(self, job_id: str) -> int | None:
         """The slot by which a live job must complete; None if nothing was promised."""
         with self._own_turn():
-            return self._driver.planner.promised(self._find(job_id).seen)
+            return self._service.promised(job_id)
 
     def quote(self, job: Job) -> Quote:
         """Quote `job`: the decision of `submit` now, and its effects on other jobs.
@@ -254,16 +258,7 @@ class LiveScheduler(Service):
         Nothing changes. With a limit in seconds `submit` may still decide otherwise.
         """
         with self._in_turn():
-            event = events.Submit(job)
-            self._check_new(job)
-            quote: Quote | None = self._driver.planner.foresee(job, self.now)
-            if quote is not None:
-                return quote
-            # The policy does not say it: everything is copied, and the call is made there.
-            copy = deepcopy(self)
-            decision = copy._take_in(event)
-            assert isinstance(decision, Decision)
-            return Quote(decision, copy.last_change)
+            return self._service.quote(job)
 
     # -- calls -------------------------------------------------------------------------------------
 
@@ -299,7 +294,7 @@ class LiveScheduler(Service):
     def revise(self, job_id: str, remaining_work: int) -> Change:
         """Set the work that a live job has left to `remaining_work` worker-slots."""
         with self._in_turn():
-            job_id = self._find(job_id).job.id
+            job_id = self._service.find(job_id).job.id
             return self._call(events.Revise({job_id: remaining_work}), Change)
 
     def revise_all(self, remaining_work: Mapping[str, int]) -> Change:
@@ -367,16 +362,14 @@ class LiveScheduler(Service):
     def _call(self, event: events.Event, kind: type[A]) -> A:
         """Carry out an event, write it to the journal if one is open, and return the answer."""
         with self._in_turn():
-            if self._journal is None:
-                answer = self._take_in(event)
-            else:
-                # Made before the call: afterwards an argument may have been changed by its owner.
-                entry = events.plain_event(event)
-                with self._half_done():
-                    answer = self._take_in(event)
+            # Made before the call: afterwards an argument may have been changed by its owner.
+            entry = {} if self._journal is None else events.plain_event(event)
+            with self._half_done():
+                answer = self._service.take_in(event)
+                if self._journal is not None:
                     # The rounds repeat a search that a clock cut short; the sum of the answer
                     # proves on reopening that the repeated call decided the same.
-                    entry |= {"number": self.calls, "rounds": self._rounds}
+                    entry |= {"number": self.calls, "rounds": self._service.rounds}
                     # On the disk before the caller has the answer: what was promised survives a
                     # crash. A call that is not on the disk was never answered.
                     add_to_journal(self._journal, entry | {"answer": _sum_of(answer)})
@@ -394,7 +387,7 @@ class LiveScheduler(Service):
     def _in_turn(self) -> Iterator[None]:
         """Hold the lock for one call; `OasisError` if the scheduler can make no calls any more."""
         with self._own_turn():
-            if self._has_failed:
+            if self._service.has_failed:
                 raise OasisError(FAILED)
             if self._unusable is not None:
                 raise OasisError(self._unusable)
@@ -413,15 +406,13 @@ class LiveScheduler(Service):
             saved.
         """
         with self._in_turn():
-            policy, driver = self.policy, self._driver
+            policy = self.policy
             state = {
                 "policy": policy.name,
                 "parameters": parameters_of(policy),
-                "making": driver.planner.making(),
+                "making": policy.making() if isinstance(policy, Planner) else None,
                 "cluster": cluster_to_dict(self.cluster),
-                "state": {"driver": driver.state(), "policy": policy_state(policy, driver.jobs)},
-                "totals": self.totals.to_dict(),
-                "calls": self.calls,
+                **self._service.state(),
             }
             # Durable: `checkpoint` throws the journal away afterwards,
             # so the snapshot must be on the disk.
@@ -462,10 +453,7 @@ class LiveScheduler(Service):
                     got = f"{own[0]!r} with {own[1]}"
                     raise OasisError(f"policy: expected {saved}, got {got}")
             scheduler = cls(policy, cluster_from_dict(state["cluster"]))
-            scheduler._driver.restore(state["state"]["driver"], {}, lambda known, _: known)
-            scheduler._driver.bring_policy(state["state"]["policy"])
-            scheduler.totals = Totals.from_dict(state["totals"])
-            scheduler.calls = integer(state["calls"], "calls")
+            scheduler._service.restore(state)
         return scheduler
 
     def open_journal(self, path: str | os.PathLike[str]) -> None:
@@ -545,7 +533,7 @@ class LiveScheduler(Service):
                     continue
                 # Another answer than the recorded one means another program or another machine's
                 # arithmetic: going on would break what callers were told.
-                answer = self._take_in(events.event_of(entry), entry["rounds"])
+                answer = self._service.take_in(events.event_of(entry), entry["rounds"])
                 if _sum_of(answer) != entry["answer"]:
                     raise OasisError(f"call {entry['number']} does not give the recorded answer")
 
@@ -576,12 +564,12 @@ class LiveScheduler(Service):
 
     @contextmanager
     def _half_done(self) -> Iterator[None]:
-        """Mark the scheduler as unusable if the block fails after it changed memory or journal."""
-        self._unusable = INTERRUPTED
+        """Mark a scheduler with a journal as unusable if the block fails after a change."""
+        self._unusable = None if self._journal is None else INTERRUPTED
         try:
             yield
         except BaseException as error:
-            if isinstance(error, OasisError) and not self._has_failed:
+            if isinstance(error, OasisError) and not self._service.has_failed:
                 self._unusable = None  # refused before anything changed
             else:
                 self._release()

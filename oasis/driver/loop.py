@@ -13,7 +13,7 @@ from oasis.scheduling.book import EmptyCluster
 from oasis.scheduling.job import PolicyJob
 from oasis.scheduling.policy import Plan, Planner, Policy, wants
 from oasis.scheduling.policy_check import own_error
-from oasis.scheduling.view import Books, Tracked, View
+from oasis.scheduling.view import Books, View
 
 INFINITY = float("inf")
 # Far more calls than waiting for something can take; a policy that
@@ -25,7 +25,6 @@ class World:
     """Where jobs run: it reports events and carries out plans. Base of engine and driver."""
 
     end = INFINITY  # the horizon; from there on nothing is started
-    ends_by_itself = False  # whether all that will happen is known: nobody calls from outside
 
     @property
     def next_time(self) -> float:
@@ -55,28 +54,26 @@ class World:
 class Loop:
     """Asks a policy for a plan whenever something happens in a world, and has it carried out."""
 
-    def __init__(
-        self, policy: Policy, world: World, books: Books, wake_at: float | None = None
-    ) -> None:
+    def __init__(self, policy: Policy, world: World, books: Books) -> None:
         self.policy, self.world, self._books = policy, world, books
-        self.wake_at = wake_at  # when the policy asked to be called
+        self.wake_at: float | None = None  # when the policy asked to be called
         self.told_remaining = wants(policy, "told_remaining")
         self.knows_forms = wants(policy, "knows_forms")
         self.chooses = not self.knows_forms  # whether jobs may have to be shown in one form each
         self.seconds: array[float] | None = None  # of each call, if anybody wants to know
         self._slotted, self.empty = books.site.slotted, EmptyCluster(books.site)
-        self._once = isinstance(policy, Planner)
+        self._planner = policy if isinstance(policy, Planner) else None
         self._idle_calls = 0
 
-    def show(self, tracked: Tracked, job: PolicyJob) -> None:
-        """Set the views of `job` in its record: all facts, and those that the policy may know."""
-        told = job if self.told_remaining else job.untold(self.policy.name)
-        tracked.show(job, told, self.knows_forms)
+    def told(self, job: PolicyJob) -> PolicyJob:
+        """Return what the policy may know of `job`."""
+        return job if self.told_remaining else job.untold(self.policy.name)
 
     def step(self, until: float = INFINITY) -> bool:
         """Advance to the next event or timer; return False if there is none up to `until`."""
-        wake = INFINITY if self.wake_at is None else self.wake_at
-        now = min(self.world.next_time, wake)
+        now = self.world.next_time
+        if self.wake_at is not None and self.wake_at < now:
+            now = self.wake_at
         if now == INFINITY or now > until:
             return False
         self.instant(now)
@@ -97,19 +94,22 @@ class Loop:
         try:
             # At the horizon nothing can be started any more.
             # Of jobs that were taken back no view tells.
-            withdrawn = self.policy.withdrawn if isinstance(self.policy, Planner) else ()
+            withdrawn = () if self._planner is None else self._planner.withdrawn
             if now < world.end and (ask or woken or view.happened or withdrawn):
                 in_forms = self.chooses and any(job.forms for job in self._books.jobs.values())
                 changed |= self._ask_in_forms(view) if in_forms else self._ask(view)
+                self._idle_calls = 0 if anything or changed else self._idle_calls + 1
+                if self._idle_calls >= MOST_IDLE_CALLS:
+                    self._check_idle(now)
         finally:
             world.end_instant(changed)
 
     def _ask_in_forms(self, view: View) -> bool:
         """Ask a policy without forms, again while jobs fit in later forms; return as `_ask`."""
         books = self._books
-        choose_forms(view, books, self.empty, once=self._once)
+        choose_forms(view, books, self.empty, once=self._planner is not None)
         changed = self._ask(view)
-        while not self._once:
+        while self._planner is None:
             # Each time some job goes on to a later form, so this comes to an end.
             view = View(books, self.policy.name, self.told_remaining)
             choose_forms(view, books, self.empty, again=True)
@@ -148,16 +148,12 @@ class Loop:
         if wake_at is not None and self._slotted:  # rounding beyond a slot is not another one
             wake_at = max(float(rounding.ceil_number(wake_at)), math.floor(view.now) + 1.0)
         self.wake_at = wake_at
-        changed = world.carry_out(plan, view)
-        self._idle_calls = 0 if changed or view.happened else self._idle_calls + 1
-        if world.ends_by_itself and self._idle_calls >= MOST_IDLE_CALLS and world.end == INFINITY:
-            self._check_idle(view.now)
-        return changed
+        return world.carry_out(plan, view)
 
     def _check_idle(self, now: float) -> None:
         """Raise `PolicyError` if no job runs and no event is due, so that only timers go off."""
-        self._idle_calls = 0
-        jobs = self._books.jobs
-        if self.world.next_time == INFINITY and not any(job.complete for job in jobs.values()):
+        self._idle_calls, jobs, world = 0, self._books.jobs, self.world
+        is_over = world.next_time == INFINITY == world.end
+        if is_over and not any(job.has_gang for job in jobs.values()):
             detail = f"was called {MOST_IDLE_CALLS} times while no job ran and no event was to come"
             raise PolicyError(self.policy.name, f"{detail}; {len(jobs)} jobs wait", time=now)

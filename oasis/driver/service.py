@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import replace
-from types import MappingProxyType
 from typing import Any
 
 from oasis.driver import events
 from oasis.driver.driver import Driver
 from oasis.driver.entry import Entry, Facts, SlotOutcome, Submission
+from oasis.driver.policy_state import policy_state
 from oasis.model.calendar import Calendar, CalendarEntry
 from oasis.model.cluster import Cluster, expect_cluster
 from oasis.model.decision import Decision
@@ -25,6 +26,7 @@ from oasis.online.answers import (
     Completion,
     Planned,
     Progress,
+    Quote,
     Totals,
     change_between,
 )
@@ -33,14 +35,13 @@ from oasis.scheduling.policy_check import check_interface, naming_own_line
 from oasis.scheduling.site import schedule_of, site_of
 
 RUNS = "runs from this slot on"
-NOBODY: Mapping[str, int] = MappingProxyType({})
 
 Live = Entry[Submission]
 Answer = Decision | Progress | Change
 
 
 class Service:
-    """Base of `LiveScheduler`: takes in events; jobs do their work exactly as planned."""
+    """What a `LiveScheduler` holds: takes in events; jobs do their work exactly as planned."""
 
     def __init__(self, policy: Policy, cluster: Cluster) -> None:
         expect_cluster(cluster)
@@ -51,8 +52,8 @@ class Service:
         self._driver.slot = 0
         self.totals, self.last_change, self.calls = Totals(), Change(), 0
         # Whether the policy failed at the last event: what was taken in is then not taken back.
-        self._has_failed = False
-        self._rounds: list[int] = []  # of the search in each decision of the last event
+        self.has_failed = False
+        self.rounds: list[int] = []  # of the search in each decision of the last event
         self._given: list[int] = []
         self._servers = {name: k for k, name in enumerate((*cluster.worker_ids, *cluster.ps_ids))}
 
@@ -61,7 +62,12 @@ class Service:
         """The present slot, which has not begun."""
         return int(self._driver.now)
 
-    def _find(self, job_id: str) -> Live:
+    @property
+    def jobs(self) -> tuple[str, ...]:
+        """Ids of live jobs, in order of arrival."""
+        return tuple(entry.job.id for entry in self._driver.jobs.values())
+
+    def find(self, job_id: str) -> Live:
         """Return the live job with this id; `InstanceError` if there is none."""
         for entry in self._driver.jobs.values():
             if entry.job.id == job_id:
@@ -74,7 +80,7 @@ class Service:
         if job.arrival != self.now:
             expected = f"expected the present slot {self.now}"
             raise InstanceError("arrival", expected, job.arrival, hint=f" (job {job.id!r})")
-        if any(entry.job.id == job.id for entry in self._driver.jobs.values()):
+        if job.id in self.jobs:
             raise InstanceError("id", "expected the id of no live job", job.id)
 
     def _locate(self, server: str, lost: bool) -> int:
@@ -101,7 +107,7 @@ class Service:
                     plans[entry.job.id] = replace(schedule, form=entry.form), utility
         return plans
 
-    def _schedules(self) -> dict[str, Schedule]:
+    def schedules(self) -> dict[str, Schedule]:
         """Return the allocations decided from the present slot on, as schedules by job id."""
         if isinstance(self.policy, Planner):
             return {name: plan for name, (plan, _) in self._planned().items() if plan is not None}
@@ -110,15 +116,50 @@ class Service:
         made = (schedule_of(e.job.id, [(now, e.allocation)], site, e.form) for e in held)
         return {schedule.job_id: schedule for schedule in made}
 
+    def promised(self, job_id: str) -> int | None:
+        """Return the slot by which a live job must complete; None if nothing was promised."""
+        return self._driver.planner.promised(self.find(job_id).seen)
+
+    def quote(self, job: Job) -> Quote:
+        """Return what submitting `job` now would decide and do to others; nothing changes."""
+        event = events.Submit(job)
+        self._check_new(job)
+        quote: Quote | None = self._driver.planner.foresee(job, self.now)
+        if quote is not None:
+            return quote
+        # The policy does not say it: everything is copied, and the call is made there.
+        copy = deepcopy(self)
+        decision = copy.take_in(event)
+        assert isinstance(decision, Decision)
+        return Quote(decision, copy.last_change)
+
+    # -- what lasts --------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """Return data for JSON that `restore` accepts, without the policy's making and cluster."""
+        driver = self._driver
+        return {
+            "state": {"driver": driver.state(), "policy": policy_state(self.policy, driver.jobs)},
+            "totals": self.totals.to_dict(),
+            "calls": self.calls,
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Bring a new service into a state that was saved."""
+        self._driver.restore(state["state"]["driver"], {}, lambda known, _: known)
+        self._driver.bring_policy(state["state"]["policy"])
+        self.totals = Totals.from_dict(state["totals"])
+        self.calls = integer(state["calls"], "calls")
+
     # -- what may happen ---------------------------------------------------------------------------
 
-    def _take_in(self, event: events.Event, rounds: Sequence[int] = ()) -> Answer:
+    def take_in(self, event: events.Event, rounds: Sequence[int] = ()) -> Answer:
         """Carry out an event and return the answer; wrong arguments raise and change nothing."""
         # Its decisions search for exactly so many `rounds` each; by default as time allows.
         self._completed: list[Completion] = []
         self._gone: list[str] = []  # jobs that were given up
         self._broken: list[str] = []  # jobs whose promise was
-        self._rounds, self._given = [], list(rounds)
+        self.rounds, self._given = [], list(rounds)
         # Taken before the event, and again after it: the difference is what it did to others.
         before = self._planned()
         decision, own = self._carry_out(event)
@@ -138,33 +179,32 @@ class Service:
 
     def _carry_out(self, event: events.Event) -> tuple[Decision | None, str | None]:
         """Carry out an event; return the decision on a new job and the id of one job, or None."""
+        facts = self._facts
         match event:
-            case events.Submit(job):
-                self._check_new(job)
-                decision = self._submit(job)
+            case events.Submit():
+                self._check_new(event.job)
+                decision = self._submit(event.job)
                 self._count(submitted=1, refused=not decision.admitted)
-                return decision, job.id
-            case events.Advance(now):
-                until = integer(now, "now", minimum=self.now)
-                if until > self.now:
-                    self._advance(until)
-            case events.Cancel(job_id):
-                entry = self._find(job_id)
-                specs = {uid: spec for uid, spec in self._specs.items() if uid != entry.spec.uid}
-                self._step(self.now, specs=specs)
+                return decision, event.job.id
+            case events.Advance():
+                self._advance(integer(event.now, "now", minimum=self.now))
+            case events.Cancel():
+                entry = self.find(event.job_id)
+                others = {k: spec for k, spec in facts.specs.items() if k != entry.spec.uid}
+                self._step(replace(facts, specs=others))
                 self._count(cancelled=1, worker_slots_done=int(entry.done))
-                return None, job_id
-            case events.FinishEarly(job_id):
-                self._complete(self._find(job_id))
-                return None, job_id
-            case events.Revise(remaining_work):
-                self._revise(remaining_work)
-            case events.LoseServer(server):
-                down = self._driver.away | {self._locate(server, lost=False)}
-                self._step(self.now, down=frozenset(down))
-            case events.RestoreServer(server):
-                down = self._driver.away - {self._locate(server, lost=True)}
-                self._step(self.now, down=frozenset(down))
+                return None, event.job_id
+            case events.FinishEarly():
+                entry = self.find(event.job_id)
+                if not entry.has_gang and not entry.done:
+                    raise InstanceError("job_id", "expected a job that has run", entry.job.id)
+                self._step(replace(facts, ended=frozenset((entry.spec.uid,))))
+                return None, event.job_id
+            case events.Revise():
+                self._revise(event.remaining_work)
+            case events.LoseServer() | events.RestoreServer():
+                machine = self._locate(event.server, lost=isinstance(event, events.RestoreServer))
+                self._step(replace(facts, down=facts.down ^ {machine}))
             case events.ReserveWindow():
                 self._reserve(event)
         return None, None
@@ -180,12 +220,9 @@ class Service:
         while self.now < until:
             # The policy is asked whenever something happens, as the simulator would ask it.
             begin, end = self.now, self._next_event(until)
-            ends = {}
             for entry in self._driver.jobs.values():
                 entry.done += entry.allocation.worker_count * (end - begin)
-                if entry.done and entry.has_hardly_any_left:
-                    ends[entry.spec.uid] = end - 1
-            self._step(end, ends=ends)
+            self._step(self._facts, end)
 
     def _next_event(self, until: int) -> int:
         """Return the next slot at which the policy must be asked, at most `until`."""
@@ -207,34 +244,24 @@ class Service:
         # Names may come again after a job has ended; the index never does.
         uid = str(index)
         # The driver says when it arrives: the slot of its step.
-        specs = self._specs | {uid: Submission(uid, replace(job, arrival=0))}
-        reason = self._step(self.now, specs=specs).rejected.get(uid)
+        facts, spec = self._facts, Submission(uid, replace(job, arrival=0))
+        outcome = self._step(replace(facts, specs={**facts.specs, uid: spec}))
         decisions = self._driver.planner.last_decisions()
         if index in decisions:
             return decisions[index]
-        if reason is not None:
-            return Decision(job.id, False, reason=reason)
+        if uid in outcome.rejected:
+            return Decision(job.id, False, reason=outcome.rejected[uid])
         runs = bool(self._driver.jobs[index].allocation.workers)
         return Decision(job.id, True, reason=RUNS if runs else WAITS)
-
-    def _complete(self, entry: Live) -> None:
-        """Complete a job early: in the present slot if it runs, else in the slot before."""
-        slot = self.now
-        if not entry.allocation.workers:
-            if not entry.done:
-                raise InstanceError("job_id", "expected a job that has run", entry.job.id)
-            # It is idle in the present slot, so it was done by the end of the one before.
-            slot -= 1
-        self._step(self.now, ends={entry.spec.uid: slot})
 
     def _revise(self, remaining_work: Mapping[str, int]) -> None:
         """Set the worker-slots left of jobs, by id, and ask the policy for a new plan."""
         # All are looked up before any is changed: one wrong id leaves everything as it was.
-        revised = [(self._find(job_id), work) for job_id, work in remaining_work.items()]
+        revised = [(self.find(job_id), work) for job_id, work in remaining_work.items()]
         for entry, work in revised:
             entry.work = entry.done + work
         if revised:
-            self._step(self.now, ask=True)
+            self._step(self._facts, ask=True)
 
     def _reserve(self, event: events.ReserveWindow) -> None:
         """Set a maintenance window, which replaces one of the same name; no machines remove it."""
@@ -244,33 +271,37 @@ class Service:
         window = CalendarEntry(event.name, begin, end, machines)
         windows = tuple(w for w in self._driver.calendar.windows if w.name != window.name)
         windows += (window,) if window.machines else ()
-        self._step(self.now, ask=True, calendar=Calendar(windows))
+        self._step(replace(self._facts, calendar=Calendar(windows)), ask=True)
 
     @property
-    def _specs(self) -> dict[str, Submission]:
-        return {uid: entry.spec for uid, entry in self._driver.by_uid.items()}
+    def _facts(self) -> Facts[Submission]:
+        """What holds as long as nothing happens."""
+        driver = self._driver
+        specs = {uid: entry.spec for uid, entry in driver.by_uid.items()}
+        return Facts(specs, down=frozenset(driver.away), calendar=driver.calendar)
 
     def _step(
-        self, slot: int, *, ends: Mapping[str, int] = NOBODY, ask: bool = False, **news: Any
+        self, facts: Facts[Submission], until: int | None = None, *, ask: bool = False
     ) -> SlotOutcome[Submission]:
-        """Tell the driver of `news` and `ends`, last slots of completed jobs; count the outcome."""
-        driver, planner, cut = self._driver, self._driver.planner, self._driver.planner.cut_short
-        news = {"specs": self._specs, "down": frozenset(driver.away), **news}
-        windows = news.pop("calendar", driver.calendar).windows
-        ahead = Calendar(tuple(window for window in windows if window.end > slot))
-        facts = Facts(**news, ended=frozenset(ends), calendar=ahead)
+        """Go to slot `until`, by default the present one, with these facts; count the outcome."""
+        slot, planner = self.now if until is None else until, self._driver.planner
+        cut = planner.cut_short
+        ahead = Calendar(tuple(w for w in facts.calendar.windows if w.end > slot))
+        facts = replace(facts, calendar=ahead)
         # Set before the step and cleared after it: whatever
         # interrupts it, the books are half changed.
-        self._has_failed = True
+        self.has_failed = True
         planner.rounds_given = self._given.pop(0) if self._given else None
-        decided = driver.step(slot, facts, ask=ask)
-        self._rounds.append(planner.rounds_done)
+        decided = self._driver.step(slot, facts, ask=ask)
+        self.rounds.append(planner.rounds_done)
         planner.rounds_given = None
-        self._has_failed = False
+        self.has_failed = False
         for uid in decided.completed:
             entry = decided.entries[uid]
-            utility = float(entry.spec.job.utility(ends[uid] - entry.arrived))
-            self._completed.append(Completion(entry.job.id, ends[uid], utility))
+            # One that ends early while it runs holds its machines in this slot yet.
+            last = slot if uid in facts.ended and entry.has_gang else slot - 1
+            utility = float(entry.spec.job.utility(last - entry.arrived))
+            self._completed.append(Completion(entry.job.id, last, utility))
             self._count(completed=1, utility=utility, worker_slots_done=int(entry.done))
         for uid in decided.given_up:
             entry = decided.entries[uid]
@@ -278,7 +309,7 @@ class Service:
             done = int(entry.done)
             self._count(given_up=1, worker_slots_done=done, worker_slots_wasted=done)
             self._count(given_up_after_start=entry.done > 0)
-        entries = decided.entries | driver.by_uid
+        entries = decided.entries | self._driver.by_uid
         self._broken += [entries[uid].job.id for uid in decided.late]
         self._count(broken_promises=len(decided.late), cut_short=planner.cut_short - cut)
         return decided

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from typing import Any, NamedTuple, NoReturn, cast
@@ -132,8 +132,11 @@ class TrainingCurve(Summarised):
 
 
 @dataclass(frozen=True, slots=True)
-class LimitedDemand(Sequence[tuple[int, int]]):
+class LimitedDemand:
     """Amounts that a task demands, with the only machines that admit it; compares by both."""
+
+    # No `Sequence`, though it is one: whether a demand is limited is asked most of all, and with an
+    # abstract base that takes three times as long.
 
     amounts: tuple[tuple[int, int], ...]  # (resource index, grid units)
     machines: frozenset[int]  # those that admit it
@@ -142,6 +145,9 @@ class LimitedDemand(Sequence[tuple[int, int]]):
 
     def __len__(self) -> int:
         return len(self.amounts)
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        return iter(self.amounts)
 
     def __getitem__(self, place: Any) -> Any:
         return self.amounts[place]

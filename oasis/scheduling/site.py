@@ -7,7 +7,7 @@ policies see them, and a schedule of the model as what a job holds.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -190,8 +190,11 @@ class Site(Summarised, Unchanging):
 
     def demand(self, job: Any, group: TaskGroup) -> Demand:
         """Return what a task of `group` of a job as its file has it demands on these machines."""
-        amounts = demand_on(self.grid, group.of(job) or {}, self.resources)
-        return self.limited(amounts, group, group.required(job))
+        asked = (group.of(job) or {}).items()
+        indexed = sorted((self.resources.index(name), amount) for name, amount in asked)
+        # A demand below the grid still takes something, or endless tasks would fit.
+        units = tuple((k, max(1, round(amount * self.grid))) for k, amount in indexed if amount)
+        return self.limited(units, group, group.required(job))
 
     def totals(self, group: str) -> tuple[float, ...]:
         """Return the total capacity of the machines for `group`, one amount per resource."""
@@ -203,15 +206,6 @@ def grid_for(amounts: Iterable[float]) -> int:
     """Return the grid units in one unit of a resource: 1 if every amount is whole, else 2^40."""
     # Whole amounts need no finer grid, and those of GPUs and cores mostly are whole.
     return 1 if all(float(amount).is_integer() for amount in amounts) else FINE
-
-
-def demand_on(
-    grid: int, amounts: Mapping[str, float], resources: Sequence[str]
-) -> tuple[tuple[int, int], ...]:
-    """Return demands as (resource index, grid units) pairs; no pair for a demand of 0."""
-    indexed = sorted((resources.index(name), amount) for name, amount in amounts.items())
-    # A demand below the grid still takes something, or endless tasks would fit.
-    return tuple((index, max(1, round(amount * grid))) for index, amount in indexed if amount)
 
 
 def policy_job(job: Job, site: Site, index: int = -1) -> PolicyJob:

@@ -75,8 +75,6 @@ class Engine(World):
     65.0
     """
 
-    ends_by_itself = True
-
     def __init__(
         self,
         workload: Workload,
@@ -126,7 +124,7 @@ class Engine(World):
 
     def run(self) -> None:
         """Run until nothing more will happen or to the horizon, and `finish`."""
-        while self.step():
+        while self._loop.step(self.end):
             pass
         self.finish()
 
@@ -224,7 +222,7 @@ class Engine(World):
                 progress.advance(now)
                 # An incomplete gang did no work, so it has nothing to save.
                 worked, saved_at, ready = NOTHING, now, now
-                if progress.complete:
+                if progress.has_gang:
                     ready = progress.ready
                     # In another form it begins anew from what was saved, as after a pause.
                     worked = NOTHING if switches else before
@@ -238,7 +236,7 @@ class Engine(World):
         # saves that comes after it in the plan.
         for progress, worked, saved_at, ready in changed:
             rate = 0.0
-            if progress.complete:
+            if progress.has_gang:
                 self._delay(progress, worked, saved_at, ready)
                 if not self._coupled:  # else it follows as the instant ends
                     rate = self.speed.rate(progress.job, progress.allocation, self.state.load)
@@ -298,9 +296,8 @@ class Engine(World):
         """Return the state of a job that arrives, with its samples and checkpoint interval."""
         how = self._observation
         samples = None if how is None or job.curve is None else Samples(job, how)
-        progress = JobProgress(job, self.costs.checkpoint_interval, samples)
-        self._loop.show(progress, job)
-        return progress
+        told, knows_forms = self._loop.told(job), self._loop.knows_forms
+        return JobProgress(job, told, knows_forms, self.costs.checkpoint_interval, samples)
 
     def _complete(self, progress: JobProgress) -> None:
         """Record the end of a job that has done its work, and free its machines."""

@@ -17,14 +17,19 @@ class JobProgress(Tracked):
     form = 0
     admitted = False  # in a simulation every job arrives once
     kept_until = 0.0  # a simulation has no minimum run time
-    complete = False  # whether it can work with what it holds, or be set up to; else it waits
+    has_gang = False  # whether it can work with what it holds, or be set up to; else it waits
 
     def __init__(
-        self, job: PolicyJob, interval: float | None = None, samples: Samples | None = None
+        self,
+        job: PolicyJob,
+        told: PolicyJob | None = None,
+        knows_forms: bool = True,
+        interval: float | None = None,
+        samples: Samples | None = None,
     ) -> None:
-        self.show(job, job, knows_forms=True)
+        self.show(job, told or job, knows_forms)
         self.allocation = NOTHING
-        self.waiting_since = job.arrival
+        self.waiting_since: float | None = job.arrival
         # Work left of the form that it is in, and the work that it does in a unit of time.
         self.remaining, self.rate = self.job.work, 0.0
         # Time worked, lost to changes, and for which it held an incomplete gang, as of `since`.
@@ -75,7 +80,7 @@ class JobProgress(Tracked):
         """Count the time from `since` to `now` as work, overhead or stall; update the work left."""
         if now == self.since:
             return
-        if self.complete:
+        if self.has_gang:
             # The time until `ready` is overhead, the rest is work.
             begin = min(max(self.ready, self.since), now)
             self.overhead += begin - self.since
@@ -111,7 +116,7 @@ class JobProgress(Tracked):
 
     def held_at(self, now: float) -> float:
         """Return the time up to `now` in which the job had all tasks it needs, set-up included."""
-        extra = now - self.since if self.complete else 0.0
+        extra = now - self.since if self.has_gang else 0.0
         return self.running + self.overhead + extra
 
     def observed_at(self, now: float) -> list[tuple[float, float]] | None:
@@ -119,7 +124,7 @@ class JobProgress(Tracked):
         if self.samples is None:
             return None
         begin = max(self.ready, self.since)
-        if self.complete and now > begin:
+        if self.has_gang and now > begin:
             self.samples.note(self.job, begin, now, self.remaining, self.rate)
         return self.samples.values
 
@@ -233,16 +238,16 @@ class State:
             offset = len(self.site.resources)
             self._shift(before.ps, job.ps, -1, offset)
             self._shift(allocation.ps, job.ps, 1, offset)
-        if coupled and progress.complete:
+        if coupled and progress.has_gang:
             # The old tasks leave the load before the new ones enter:
             # a job never slows itself down twice.
             self.load.remove(job, before)
         progress.hold(self.now, allocation)
         # In the model every allocation is a whole gang, so one look is enough.
-        progress.complete = (
+        progress.has_gang = (
             job.works_with(allocation) if self.site.partial_gangs else bool(allocation.workers)
         )
-        if progress.complete:
+        if progress.has_gang:
             progress.waiting_since = None
             if coupled:
                 self.load.add(job, allocation)

@@ -398,24 +398,24 @@ def test_an_event_comes_back_from_its_line_in_a_journal(event):
 
 def test_an_early_end_is_now_if_it_runs_now_and_otherwise_the_slot_before():
     core = recourse()
-    core._take_in(Submit(replace(job("a", 0, 2, 8.0), utility=Constant(8.0))))
+    core._service.take_in(Submit(replace(job("a", 0, 2, 8.0), utility=Constant(8.0))))
     now = deepcopy(core)
-    now._take_in(FinishEarly("a"))
-    assert now._completed == [Completion("a", 0, 8.0)]
+    now._service.take_in(FinishEarly("a"))
+    assert now._service._completed == [Completion("a", 0, 8.0)]
     for event in (Advance(1), LoseServer("w#0"), LoseServer("w#1")):
-        core._take_in(event)
-    assert core._planned()["a"][0] is None
-    core._take_in(FinishEarly("a"))
-    assert core._completed == [Completion("a", 0, 8.0)]
+        core._service.take_in(event)
+    assert core._service._planned()["a"][0] is None
+    core._service.take_in(FinishEarly("a"))
+    assert core._service._completed == [Completion("a", 0, 8.0)]
 
 
 def test_a_promise_that_can_be_kept_elsewhere_is_kept():
     core = irrevocable()
-    core._take_in(Submit(replace(job("a", 0, 2, 20.0, 7), chunks=2)))
-    before = core._schedules()["a"]
+    core._service.take_in(Submit(replace(job("a", 0, 2, 20.0, 7), chunks=2)))
+    before = core._service.schedules()["a"]
     (server,) = set(before.workers[:, 1].tolist())
-    assert core._take_in(LoseServer(f"w#{server}")) == Change(moved=("a",))
-    after = core._schedules()["a"]
+    assert core._service.take_in(LoseServer(f"w#{server}")) == Change(moved=("a",))
+    after = core._service.schedules()["a"]
     assert set(after.workers[:, 1].tolist()) == {1 - server}
     assert after.completion == before.completion
 
@@ -423,21 +423,21 @@ def test_a_promise_that_can_be_kept_elsewhere_is_kept():
 @BOTH
 def test_each_event_is_answered_and_counted(make):
     core = make()
-    decision: Any = core._take_in(Submit(job("a", 0, 2, 20.0, 7)))
+    decision: Any = core._service.take_in(Submit(job("a", 0, 2, 20.0, 7)))
     assert decision.admitted
     assert core.last_change == Change(utility=20.0)
     assert core.totals == Totals(submitted=1)
-    assert core._take_in(Cancel("a")) == core.last_change == Change(utility=-20.0)
+    assert core._service.take_in(Cancel("a")) == core.last_change == Change(utility=-20.0)
     assert core.totals == Totals(submitted=1, cancelled=1)
-    core._take_in(Submit(job("b", 0, 2, 20.0, 7)))
+    core._service.take_in(Submit(job("b", 0, 2, 20.0, 7)))
     # A completion in the course of time is no loss.
-    assert core._take_in(Advance(5)) == Progress(5, (Completion("b", 1, 20.0),))
+    assert core._service.take_in(Advance(5)) == Progress(5, (Completion("b", 1, 20.0),))
     assert core.last_change == Change()
     counts = Totals(submitted=2, cancelled=1, completed=1, worker_slots_done=8, utility=20.0)
     assert core.totals == counts == Totals.from_dict(json.loads(json.dumps(counts.to_dict())))
-    assert core._take_in(Advance(5)) == Progress(5), "going nowhere is allowed"
+    assert core._service.take_in(Advance(5)) == Progress(5), "going nowhere is allowed"
     with pytest.raises(InstanceError, match="now: expected an integer >= 5, got 4"):
-        core._take_in(Advance(4))
+        core._service.take_in(Advance(4))
     assert core.calls == 5
 
 
@@ -483,15 +483,15 @@ def test_a_policy_is_woken_in_the_first_slot_that_does_not_begin_before_its_time
     """And the service takes no step in which nobody is asked, but the last, to the end."""
     policy, steps = Waking(quarters / 4), list[int]()
     core = LiveScheduler(policy, CLUSTER)
-    step = core._driver.step
+    step = core._service._driver.step
 
     def noted(slot: int, *args: Any, **options: Any) -> Any:
         steps.append(slot)
         return step(slot, *args, **options)
 
-    monkeypatch.setattr(core._driver, "step", noted)
-    core._take_in(Submit(job("a", 0, 1)))
-    core._take_in(Advance(6))
+    monkeypatch.setattr(core._service._driver, "step", noted)
+    core._service.take_in(Submit(job("a", 0, 1)))
+    core._service.take_in(Advance(6))
     first = math.ceil(Fraction(quarters, 4))
     assert policy.asked == [0, first]
     assert steps == [0, first, 6]

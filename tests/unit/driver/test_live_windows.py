@@ -62,10 +62,10 @@ def test_a_window_is_taken_back_and_is_forgotten_when_it_is_over():
     with_it = scheduler.plan()
     assert not any(slot in (2, 3, 4) for plan in with_it.values() for slot, *_ in plan.workers)
     scheduler.reserve("all", 2, 5, [])
-    assert not scheduler._driver.calendar
+    assert not scheduler._service._driver.calendar
     scheduler.reserve("all", 2, 5, SERVERS)
     scheduler.advance(5)
-    assert not scheduler._driver.calendar
+    assert not scheduler._service._driver.calendar
 
 
 def test_a_policy_of_the_present_slot_is_asked_where_a_window_begins_and_ends():

@@ -69,7 +69,7 @@ class Streamed(Played):
                     self.late = part * SLOT
                     self.settle()
                 live = self.reconciler.live.values()
-                self.begun |= {e.spec.uid for e in live if e.arrived > slot and e.settled.workers}
+                self.begun |= {e.spec.uid for e in live if e.arrived > slot and e.in_force.workers}
                 before = part
             self.work(before, 1.0)
         return self
