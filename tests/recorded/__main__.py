@@ -3,9 +3,9 @@
 ``python -m tests.recorded record`` writes ``outputs`` and ``runs.json`` beside this file;
 ``python -m tests.recorded compare`` makes everything again and shows what differs (exit code 1).
 With ``runs`` or ``outputs`` behind it, only these. A new output is a new file of ``outputs`` with
-a line ``$ `` and the command, or several that make one story. The commands of a file run in a folder
-of their own with ``files`` and the examples. As in a shell, ``NAME=value`` before a command sets
-its environment, ``< file`` behind it is what it reads and ``> file`` keeps what it prints.
+a line ``$ `` and the command, or several that make one story. The commands of a file run in a
+folder of their own with ``files`` and the examples. As in a shell, ``NAME=value`` before a command
+sets its environment, ``< file`` behind it is what it reads and ``> file`` keeps what it prints.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from tests.recorded.warm import in_a_process
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = Path(__file__).parent / "outputs"
-EXAMPLES = [ROOT / "docs" / "examples" / f"{name}.json" for name in ("congested", "elastic", "job")]
+NAMES = ("congested.json", "elastic.json", "job.json", "sweep.toml")
+EXAMPLES = [ROOT / "docs" / "examples" / name for name in NAMES]
 FILES = [*(KEPT.parent / "files").iterdir(), *EXAMPLES, ROOT / "tests/packaging/small.json"]
 KEPT_RUNS = Path(__file__).parent / "runs.json"
 PARTS = ("runs", "outputs")
@@ -104,13 +105,13 @@ def run(command: str, folder: Path) -> str:
     """Run a command; return what it prints and writes in its recorded form."""
     before = set(folder.rglob("*"))
     code, out, err = in_a_process(command, folder)
-    parts = (
-        f"$ {command}\nexit code {code}\n",
-        f"# standard output\n{text_of(out)}",
-        f"# standard error\n{messages_of(err)}",
-        f"# files\n{written(folder, before)}",
-    )
-    return "".join(parts)
+    parts = {
+        f"$ {command}\n": f"exit code {code}\n",
+        "# standard output\n": text_of(out),
+        "# standard error\n": messages_of(err),
+        "# files\n": written(folder, before),
+    }
+    return "".join(heading + part for heading, part in parts.items() if part)
 
 
 def difference(path: Path, found: str) -> str:
