@@ -274,7 +274,8 @@ def _contents(
     kind: str, data: Mapping[str, Any], result: Any, instance: Instance | None
 ) -> tuple[str, Facts, list[ReportTable]]:
     """Return title, facts and tables of a result by its kind."""
-    policies, jobs = len(data.get("policies", ())), data.get("jobs")
+    policies = how_many(len(data.get("policies", ())), "policy")
+    on_jobs = f"on {how_many(data.get('jobs', 0), 'job')}"
     facts: Facts = []
     rows: dict[str, Any] = {}
     match kind:
@@ -297,15 +298,15 @@ def _contents(
                 rows_of_jobs = [_row_of_taken(row) for row in compare_jobs(instance, result)]
                 rows = {"Who takes which job": (TAKEN, rows_of_jobs)}
         case "compare" if data.get("format") == FORMAT:
-            title = f"{policies} policies on {jobs} elastic jobs"
+            title = f"{policies} {on_jobs.replace('job', 'elastic job')}"
             facts = [("utility at most", number(data.get("bound")))]
             rows = {"Policies; times in seconds": tables.comparison_table(result)}
         case "compare":
-            title = f"{policies} policies on {jobs} jobs"
+            title = f"{policies} {on_jobs}"
             facts = tables.optimum_facts(result)
             rows = {"Policies": tables.comparison_table(result)}
         case "replay":
-            title = f"{policies} policies replayed on {jobs} jobs of a trace"
+            title = f"{policies} replayed {on_jobs} of a trace"
             rows = {"Policies; times in seconds": tables.comparison_table(result)}
         case "quote":
             verdict = "would be admitted" if result.admitted else "would be rejected"

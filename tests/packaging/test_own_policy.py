@@ -14,7 +14,7 @@ from experiments.report.sections import commands_of
 from tests.packaging.commands import EXAMPLE, Oasis, assert_refused, shell
 
 HERE = Path(__file__).parent
-SOURCE = tomllib.loads((HERE / "usage_files.toml").read_text(encoding="utf-8"))["mine.py"]
+SOURCE = (HERE.parent / "recorded/files/mine.py").read_text(encoding="utf-8")
 CLASS = "class P(Densest):\n"
 BODY = CLASS + "    def decide(self, view):\n"
 LINE = SOURCE.count("\n") + 1  # of CLASS in a file of both

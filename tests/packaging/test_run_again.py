@@ -76,11 +76,6 @@ def change(path: Path, **entries: Any) -> None:
     path.write_text(json.dumps(document | entries), encoding="utf-8")
 
 
-def test_another_instance_is_refused(run: Oasis, small: Path, result: Path) -> None:
-    small.write_text(json.dumps(SMALL | {"horizon": 5}), encoding="utf-8")
-    assert_refused(run("run", "--from", result), str(small), "the result is of another instance")
-
-
 def test_an_instance_in_another_layout_is_the_same(run: Oasis, small: Path, result: Path) -> None:
     moved = small.with_name("moved.json")
     moved.write_text(json.dumps(SMALL, indent=3), encoding="utf-8")
@@ -95,27 +90,6 @@ def test_another_version_is_said_and_run(run: Oasis, result: Path) -> None:
     assert code == 0
     assert json.loads(out)["policy"] == "fifo"
     assert err.startswith("the result is of version 0.0.1, this is ")
-
-
-@pytest.mark.parametrize(
-    ("entries", "message"),
-    [
-        ({"policy": "lifo"}, "policy: expected one of oasis, recourse, fifo, "),
-        ({"parameters": {"speed": 3}}, "fifo.speed: no such option; fifo has seed"),
-        ({"instance": 3}, "instance: expected an object, got 3"),
-    ],
-)
-def test_a_result_that_is_none_is_one_line(
-    run: Oasis, result: Path, entries: dict[str, Any], message: str
-) -> None:
-    change(result, **entries)
-    assert_refused(run("run", "--from", result), str(result), message)
-
-
-def test_options_beside_a_result_are_refused(run: Oasis, result: Path) -> None:
-    for words in (("--policy", "drf"), ("--scale", 2), ("--set", "fifo.seed=1")):
-        refused = run("run", "--from", result, *words)
-        assert_refused(refused, "--from: expected no policy and no options beside it")
 
 
 PHILLY = """\

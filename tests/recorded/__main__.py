@@ -3,8 +3,9 @@
 ``python -m tests.recorded record`` writes ``outputs`` and ``runs.json`` beside this file;
 ``python -m tests.recorded compare`` makes everything again and shows what differs (exit code 1).
 With ``runs`` or ``outputs`` behind it, only these. A new output is a new file of ``outputs`` with
-a line ``$ `` and the command, or several; the commands run in the order of these files, in a folder
-with ``files`` and the examples.
+a line ``$ `` and the command, or several that make one story. The commands of a file run in a
+folder of their own with ``files`` and the examples. As in a shell, ``NAME=value`` before a command
+sets its environment, ``< file`` behind it is what it reads and ``> file`` keeps what it prints.
 """
 
 from __future__ import annotations
@@ -13,11 +14,9 @@ import difflib
 import json
 import math
 import re
-import shlex
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,8 @@ from tests.recorded.warm import in_a_process
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = Path(__file__).parent / "outputs"
-EXAMPLES = [ROOT / "docs" / "examples" / f"{name}.json" for name in ("congested", "elastic", "job")]
+NAMES = ("congested.json", "elastic.json", "job.json", "sweep.toml")
+EXAMPLES = [ROOT / "docs" / "examples" / name for name in NAMES]
 FILES = [*(KEPT.parent / "files").iterdir(), *EXAMPLES, ROOT / "tests/packaging/small.json"]
 KEPT_RUNS = Path(__file__).parent / "runs.json"
 PARTS = ("runs", "outputs")
@@ -79,44 +79,39 @@ def _equal(old: Any, new: Any) -> bool:
 
 def outputs(what: str) -> int:
     """Run every command; return how many outputs differ from those recorded."""
-    differing = count = 0
-    for path, found in found_outputs():
-        count += 1
+    paths = sorted(KEPT.iterdir())
+    differing = 0
+    for path in paths:
+        found = found_output(path)
         if what == "record":
             path.write_text(found)
         elif not is_same(path.read_text(), found):
             differing += 1
             print(difference(path, found))  # noqa: T201
-    print(f"{count} outputs, {differing} differ")  # noqa: T201
+    print(f"{len(paths)} outputs, {differing} differ")  # noqa: T201
     return differing
 
 
-def found_outputs(part: slice = slice(None)) -> Iterator[tuple[Path, str]]:
-    """Run the commands of some outputs, after those that make their files; what each gives now."""
-    paths = sorted(KEPT.iterdir())
+def found_output(path: Path) -> str:
+    """What the commands of an output give now."""
+    commands = re.findall(r"^\$ (.*)$", path.read_text(), re.MULTILINE)
     with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
         for file in FILES:
-            shutil.copy(file, folder)
-        for path in paths:
-            commands = re.findall(r"^\$ (oasis .*)$", path.read_text(), re.MULTILINE)
-            if path in paths[part]:
-                yield path, "".join(run(command, folder) for command in commands)
-            elif commands[0].startswith("oasis generate"):
-                run(commands[0], folder)
+            shutil.copy(file, place)
+        return "".join(run(command, Path(place)) for command in commands)
 
 
 def run(command: str, folder: Path) -> str:
     """Run a command; return what it prints and writes in its recorded form."""
     before = set(folder.rglob("*"))
-    code, out, err = in_a_process(shlex.split(command)[1:], folder)
-    parts = (
-        f"$ {command}\nexit code {code}\n",
-        f"# standard output\n{text_of(out)}",
-        f"# standard error\n{messages_of(err)}",
-        f"# files\n{written(folder, before)}",
-    )
-    return "".join(parts)
+    code, out, err = in_a_process(command, folder)
+    parts = {
+        f"$ {command}\n": f"exit code {code}\n",
+        "# standard output\n": text_of(out),
+        "# standard error\n": messages_of(err),
+        "# files\n": written(folder, before),
+    }
+    return "".join(heading + part for heading, part in parts.items() if part)
 
 
 def difference(path: Path, found: str) -> str:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import html
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-MEASURED = re.compile(r"(seconds|jobs_per_second|version|code)$")
+import oasis
+
+MEASURED = re.compile(r"((?<!slot_)(?<!step_)seconds|jobs_per_second|version|code)$")
 # What a solver finds on its way, and which of several optima: it depends on the processor.
 SOLVED = re.compile(r"(history|upper_bound|gap|_by|offline_schedules)$")
+VERSION = re.compile(rf"(?<= ){re.escape(oasis.__version__)}(?=\.?$| \|)", re.MULTILINE)
 DURATION = re.compile(r" *\b\d[\d.]*(e[+-]\d+)? (ms|s)\b")  # with the blanks that align it
 HEADING = re.compile(r" +decision$", re.MULTILINE)  # of a column of durations
 NUMBER = re.compile(r"-?\d+\.\d+(?:e[+-]?\d+)?")
@@ -59,31 +63,62 @@ def repeatable(value: Any) -> Any:
 
 
 def text_of(output: str) -> str:
-    """Standard output: JSON one entry a line, tables without durations."""
+    """Standard output: JSON as an outline, tables without durations."""
     try:
         document = json.loads(output)
     except ValueError:
-        return HEADING.sub(" decision", DURATION.sub(" # s", output))
-    return json.dumps(repeatable(document), indent=0, sort_keys=True) + "\n"
+        return HEADING.sub(" decision", unmeasured(output))
+    return "\n".join(outline(repeatable(document))) + "\n"
+
+
+def outline(value: Any, begin: str = "") -> Iterator[str]:
+    """A line with all that holds no mapping, and below it, a step in, the mappings inside.
+
+    Where a line ends does not depend on the digits of numbers.
+    """
+    flat, deep = value, []
+    if isinstance(value, dict):
+        flat = {key: inner for key, inner in value.items() if not holds_mapping(inner)}
+        deep = [(f"{key}: ", inner) for key, inner in sorted(value.items()) if key not in flat]
+    elif holds_mapping(value):
+        flat, deep = None, [("- ", inner) for inner in value]
+    text = json.dumps(flat, sort_keys=True, ensure_ascii=False) if flat or not deep else ""
+    yield (begin + text).rstrip()
+    step = " " * (len(begin) - len(begin.lstrip()) + 1)
+    for name, inner in deep:
+        yield from outline(inner, step + name)
+
+
+def holds_mapping(value: Any) -> bool:
+    return isinstance(value, dict) or (isinstance(value, list) and any(map(holds_mapping, value)))
 
 
 def messages_of(output: str) -> str:
     """Standard error without what depends on how long things took."""
-    return DURATION.sub(" # s", PROGRESS.sub("", output))
+    return unmeasured(PROGRESS.sub("", output))
+
+
+def unmeasured(text: str) -> str:
+    return VERSION.sub("*", DURATION.sub(" # s", text))
 
 
 def written(folder: Path, before: set[Path]) -> str:
-    """The data files that a command has written, each with its content."""
+    """The files that a command has written, data and pages with their content."""
     parts = []
     for path in sorted(set(folder.rglob("*")) - before):
-        name = path.relative_to(folder)
-        if path.suffix == ".json" and ".cells" not in str(name):
-            parts.append(f"## {name}\n{text_of(path.read_text())}")
-        elif path.suffix == ".csv":
-            parts.append(f"## {name}\n{path.read_text()}")
-        elif path.suffix == ".parquet":
-            parts.append(f"## {name}\n{_table(path)}")
+        name = str(path.relative_to(folder))
+        if path.is_file() and ".cells" not in name and "__pycache__" not in name:
+            read = READ.get(path.suffix)
+            parts.append(f"## {name}\n{read(path) if read else ''}")
     return "".join(parts)
+
+
+def page_text(page: str) -> str:
+    """What a page of HTML says: a line for each paragraph and each row of a table."""
+    page = re.sub(r"(?s)<(style|svg)\b.*?</\1>|\s+", " ", page)
+    page = re.sub(r"</t[dh]>", " | ", re.sub(r"<(?=p|h\d|li|tr|pre|dt|figcaption)", "\n<", page))
+    lines = html.unescape(re.sub(r"<[^>]*>", "", page)).splitlines()
+    return "".join(f"{line.strip()}\n" for line in map(str, lines) if line.strip())
 
 
 def _table(path: Path) -> str:
@@ -96,3 +131,11 @@ def _table(path: Path) -> str:
         if not name.startswith("measured.") and name not in ("code", "version")
     ]
     return str(frame[kept].to_csv(index=False))
+
+
+READ: dict[str, Callable[[Path], str]] = {
+    ".json": lambda path: text_of(path.read_text()),
+    ".csv": Path.read_text,
+    ".parquet": _table,
+    ".html": lambda path: unmeasured(page_text(path.read_text())),
+}

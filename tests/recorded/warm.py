@@ -5,11 +5,18 @@ This program loads them, and forks for each command that it is told of in a line
 
 from __future__ import annotations
 
+import gc
+import importlib
 import json
 import os
+import pkgutil
+import shlex
 import subprocess
 import sys
-from functools import cache
+import threading
+from collections.abc import Callable
+from functools import cache, partial
+from itertools import takewhile
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -17,17 +24,26 @@ ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = {"PYTHONPATH": str(ROOT), "COLUMNS": "100", "NO_COLOR": "1"}
 
 
-def in_a_process(words: list[str], folder: Path) -> tuple[int, str, str]:
+def in_a_process(command: str, folder: Path) -> tuple[int, str, str]:
     """Run the command in `folder`; its exit code, standard output and standard error."""
+    words, streams = shlex.split(command), dict.fromkeys("<>", os.devnull)
+    variables = takewhile(lambda word: word != "oasis", words)
+    environment = dict(word.split("=", 1) for word in variables)
+    while words[:-1] and words[-2] in streams:
+        *words, sign, streams[sign] = words
     with TemporaryDirectory() as place:
-        streams = [str(Path(place, name)) for name in ("out", "err")]
+        files = [streams["<"], *(str(Path(place, name)) for name in ("out", "err"))]
         loaded = _loaded()
         assert loaded.stdin is not None
         assert loaded.stdout is not None
-        loaded.stdin.write(json.dumps([words, str(folder), streams]) + "\n")
+        given = [words[len(environment) + 1 :], environment, str(folder), files]
+        loaded.stdin.write(json.dumps(given) + "\n")
         loaded.stdin.flush()
         code = int(loaded.stdout.readline())
-        out, err = (Path(name).read_text(encoding="utf-8") for name in streams)
+        out, err = (Path(name).read_text(encoding="utf-8") for name in files[1:])
+    if streams[">"] != os.devnull:
+        Path(folder, streams[">"]).write_text(out, encoding="utf-8")
+        out = ""
     return code, out, err
 
 
@@ -42,20 +58,38 @@ def _loaded() -> subprocess.Popen[str]:
 
 
 def _main() -> None:
+    import jinja2  # noqa: F401
+    import matplotlib.pyplot as plt  # noqa: F401
     import pandas  # noqa: F401
     import pulp  # noqa: F401
 
+    from experiments.cli import commands
     from experiments.cli.main import main
 
+    for each in pkgutil.walk_packages(commands.__path__, f"{commands.__name__}."):
+        importlib.import_module(each.name)
+
+    gc.freeze()
     for line in sys.stdin:
-        words, folder, streams = json.loads(line)
+        words, environment, folder, files = json.loads(line)
         if os.fork() == 0:
-            for number, name in enumerate([os.devnull, *streams]):
-                os.dup2(os.open(name, os.O_CREAT | os.O_RDWR), number)
+            os.environ.update(environment)
             os.chdir(folder)
-            main(words)
+            for number, name in enumerate(files):
+                os.dup2(os.open(name, os.O_CREAT | os.O_RDWR), number)
+            _end_with(partial(main, words))
         _, status = os.wait()
         print(os.waitstatus_to_exitcode(status), flush=True)  # noqa: T201
+
+
+def _end_with(command: Callable[[], None]) -> None:
+    """Run a command that ends the process, without the time to take all modules down."""
+    try:
+        command()
+    except SystemExit as end:
+        if threading.active_count() > 1:  # of a pool of processes, which it ends
+            raise
+        os._exit(int(end.code or 0))
 
 
 if __name__ == "__main__":

@@ -230,7 +230,8 @@ def quote(
 def _quote(
     instance: oasis.Instance, job: oasis.Job, options: Mapping[str, Any]
 ) -> tuple[oasis.Decision, Mapping[str, Any]]:
-    scheduler = OASiS.from_instance(instance, **options)
+    scheduler = POLICIES[OASIS].make(instance, options)
+    assert isinstance(scheduler, OASiS)
     for earlier in instance.jobs_by_arrival():
         if earlier.arrival <= job.arrival:
             scheduler.submit(earlier)

@@ -65,7 +65,8 @@ def command(
 
     (options,) = flags.choose_options([policy], assignments).values()
     entry = entry_of(policy)
-    names = ("jobs", "servers", "slots", "gpus", "workers", "work", "values", "evaluations", "seed")
+    sizes = ("jobs", "servers", "slots", "gpus", "workers", "work", "values")
+    names = (*sizes, "evaluations", "time_limit", "seed")
     with flags.naming_flags(names), progress() as show:
 
         def tell(count: int, ratio: float) -> None:

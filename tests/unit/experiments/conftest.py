@@ -15,6 +15,7 @@ from tests.builders import exit_code
 sys.path.insert(0, str(Path(__file__).parents[3] / "docs"))  # curate and verdicts
 
 Call = Callable[..., tuple[int, str, str]]
+GIVEN = Path(__file__).parents[2] / "recorded/files"  # beside the recorded commands
 
 
 @pytest.fixture

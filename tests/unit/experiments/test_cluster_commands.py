@@ -176,14 +176,6 @@ def test_what_one_controller_has_of_its_own_is_printed_alone(capsys):
     assert not kinds & {"CustomResourceDefinition", "ValidatingAdmissionPolicy"}
     args = made[-3]["spec"]["template"]["spec"]["containers"][0]["args"]
     assert args[-1] == "--namespaced=team-a"
-    for argument, message in (
-        ("--slot-seconds 10", "expected --name=value, got '--slot-seconds 10'"),
-        ("--metrics-port=0", "expected none of "),
-    ):
-        with pytest.raises(oasis.InputError, match=f"^--argument: {message}"):
-            running.install(of=OF, image="oasis:1", arguments=["--policy=fifo", argument])
-    with pytest.raises(oasis.InputError, match="--image: expected a name without blanks, got "):
-        running.install(of=OF, image="a b")
 
 
 def test_the_policy_of_a_cluster_is_oasis_where_its_bounds_are_given(tmp_path):

@@ -21,34 +21,13 @@ from experiments.cli import app as command_line
 from experiments.cli import commands
 from experiments.cli.app import COMMANDS, oasis_command, run_app
 from experiments.cli.console import LOGGERS
-from tests.unit.experiments.test_values import REFUSED, VALUES
+from tests.unit.experiments.conftest import GIVEN
+from tests.unit.experiments.test_values import VALUES
 
 
 def test_every_module_of_commands_is_a_command():
     found = {each.name for each in pkgutil.iter_modules(commands.__path__)}
     assert {one["file"] for one in command_line.COMMANDS.values()} - {""} == found
-
-
-@pytest.mark.parametrize("typed", ["FIFO", "Fifo"])
-def test_a_policy_is_explained_under_its_own_name(typed, call):
-    code, out, err = call("policies", typed)
-    assert (code, err) == (0, "")
-    assert out.startswith("fifo\n")
-    assert "--set fifo.seed=" in out
-
-
-def test_a_command_may_have_a_default_of_its_own(call):
-    """The figures of the paper show both forms of OASiS, and their help says so."""
-    code, out, _ = call("figure --help")
-    assert code == 0
-    assert "[default: 0 and 0.7, side by side]" in " ".join(out.replace("│", " ").split())
-
-
-def test_one_job_is_no_several(call):
-    _, _, errors = call("generate --preset testbed --jobs 1 -o i.json")
-    assert ": 1 job, 7 worker servers, 2 parameter-server hosts, 10 slots of 1200 s" in errors
-    assert call("run i.json")[1].startswith("oasis on 1 job\n")
-    assert call("compare i.json --policies fifo")[1].startswith("1 job\n")
 
 
 def test_characters_that_the_font_lacks_are_one_line(call):
@@ -62,23 +41,6 @@ def test_characters_that_the_font_lacks_are_one_line(call):
         code, _, errors = call(line)
         assert (code, errors.count(lacking), errors.count("Glyph")) == (0, 1, 0)
         assert set("\u82b8\U0001f680") < set(errors.partition(lacking)[2])
-
-
-def test_every_command_takes_an_instance_without_parameter_servers(call):
-    assert call("generate --preset testbed --ps-servers 0 --jobs 5 -o i.json")[0] == 0
-    data = json.loads(Path("i.json").read_text())
-    del data["ps_servers"]
-    for job in data["jobs"]:
-        del job["ps"]
-    Path("i.json").write_text(json.dumps(data))
-    job = data["jobs"][0] | {"id": "another", "arrival": data["horizon"] - 1}
-    Path("job.json").write_text(json.dumps(job))
-    instances = '[[instances]]\npreset = "testbed"\njobs = 3\nps_servers = 0\n'
-    Path("grid.toml").write_text(instances + '[[policies]]\nname = "oasis"\n')
-    for line in VALUES["without_servers"]["lines"]:
-        code, _, errors = call(line)
-        assert code == 0, (line, errors)
-    assert "ps servers used" not in call("run i.json")[1]
 
 
 def every_command() -> Iterator[tuple[Any, Any]]:
@@ -154,19 +116,10 @@ def test_a_command_loads_no_other(words, own, others):
         assert [name for name in COMMANDS if f"│ {name} " not in done.stdout] == []
 
 
-@pytest.mark.parametrize(("line", "expected"), VALUES["completed"].items())
-def test_values_are_completed(line, expected, monkeypatch, call):
-    monkeypatch.setenv("_OASIS_COMPLETE", "complete_bash")
-    monkeypatch.setenv("COMP_WORDS", f"oasis {line}")
-    monkeypatch.setenv("COMP_CWORD", str(len(line.split())))
-    code, out, _ = call("")
-    assert (code, out.split()) == (0, expected)
-
-
 @pytest.mark.parametrize(("line", "said"), VALUES["logged"].items())
 def test_what_is_done_is_logged_on_standard_error_alone(line, said, call):
     oasis.write(oasis.generate("testbed", jobs=3, seed=1), "i.json")
-    Path("two.toml").write_text(REFUSED["files"]["two.toml"])
+    Path("two.toml").write_text((GIVEN / "two.toml").read_text())
     code, out, err = call(line, "--json", "--verbose")
     json.loads(out)
     assert code == 0

@@ -180,23 +180,6 @@ def test_a_recipe_knows_its_instance_by_its_content():
         check_digest(replace(INSTANCE, jobs=INSTANCE.jobs[:1]), recipe.sha256)
 
 
-def test_verify_and_plot_name_the_file_and_what_is_wrong(call):
-    oasis.write(INSTANCE, "i.json")
-    result = Path("r.json")
-    result.write_text(json.dumps(documents()["run"]))
-    assert "2, every constraint (2)-(13) holds" in call("verify i.json r.json")[1]
-    assert json.loads(call("verify i.json r.json --json")[1])["schedules"] == 2
-    result.write_text(json.dumps(documents()["schedules"] | {"total_utility": 1.0}))
-    assert "oasis: r.json: total_utility: states 1.0" in call("verify i.json r.json")[2]
-    result.write_text(json.dumps(documents()["schedules"]))
-    assert "names no instance file; expected --instance too" in call("plot r.json -o p.png")[2]
-    assert call("plot r.json -o p.png --instance i.json")[0] == 0
-    assert Path("p.png").read_bytes().startswith(b"\x89PNG")
-    result.write_text(json.dumps(documents()["compare"] | {"kind": "describe"}))
-    kinds = "run, quote, solve, ratio, compare, replay, whatif"
-    assert f"kind: expected one of {kinds}, got 'describe'\n" in call("plot r.json -o p.png")[2]
-
-
 def test_frames_have_a_row_for_each_job_and_for_each_policy():
     assert set(RATIO.offline.to_frame()["job_id"]) == set(RATIO.offline.schedules)
     compared = compare(INSTANCE, {"fifo": FIFO, "drf": DRF})

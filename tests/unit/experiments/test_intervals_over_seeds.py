@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -244,20 +242,3 @@ def test_proven_is_a_count_beside_the_seeds_or_leaves_one_column_of_ratios(prove
     else:
         assert headings[3:] == ["proven", "total_utility", "ratio_lower", "ratio_upper"]
         assert [row[3] for row in rows] == ["2 of 2", "1 of 2"]
-
-
-def test_a_comparison_over_seeds_says_it_in_the_table_the_document_and_the_report(call, example):
-    code, out, _ = call("compare i.json --policies oasis,fifo,drf --seeds 3 -o c.json")
-    document = json.loads(Path("c.json").read_text())
-    (found,) = document["paired"]  # neither oasis nor drf draws, so they are no pair
-    assert (code, found["first"], found["second"], found["seeds"]) == (0, "oasis", "fifo", 3)
-    begin = "oasis beats fifo by "
-    assert begin in out
-    assert call("report c.json -o page.html")[0] == 0
-    assert begin in Path("page.html").read_text()
-    del document["policies"]["fifo"]["over_seeds"]["figures"]["total_utility"]["values"][0]
-    Path("c.json").write_text(json.dumps(document))
-    code, _, err = call("report c.json -o page.html")
-    assert code == 2
-    expected = "policies.fifo.over_seeds.figures.total_utility.values: expected a value for each"
-    assert expected in err

@@ -28,7 +28,7 @@ from experiments.evaluation.policies import (
 from experiments.options import GenerateOptions, options_of
 from experiments.sweep.cells import sweep_config
 from oasis.simulator import PlainJob, rigid_workload
-from tests.unit.experiments.test_values import REFUSED
+from tests.unit.experiments.conftest import GIVEN
 from tests.unit.experiments.unusual import UNUSUAL
 
 INSTANCE = oasis.generate("testbed", jobs=3, seed=1)
@@ -145,7 +145,7 @@ def test_a_package_of_others_adds_a_policy_by_an_entry_point(tmp_path):
 
 
 def test_a_run_at_own_prices_is_recorded_and_made_again(call, example):
-    prices = REFUSED["files"]["prices.py"]
+    prices = (GIVEN / "prices.py").read_text()
     Path("prices.py").write_text(prices)
     assert call("run i.json --prices prices.py:Flat -o r.json")[0] == 0
     document = json.loads(Path("r.json").read_text())

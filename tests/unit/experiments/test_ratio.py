@@ -352,14 +352,3 @@ def test_how_a_search_ends():
 
     part = oasis.worst_case(make_oasis, SPACE, evaluations=50, on_progress=interrupt)
     assert (part.evaluations, part.is_complete) == (3, False)
-
-
-def test_the_command_writes_an_instance_that_others_read(call):
-    size = "--jobs 2 --slots 2 --gpus 1 --workers 1 --work 2"
-    code, printed, _ = call(f"worst {size} --evaluations 20 -o worst.json")
-    assert code == 0
-    assert "largest ratio found" in printed
-    assert "Theorem 16" in printed
-    made = oasis.read("worst.json")
-    assert made.metadata["worst_case"]["policy"] == "oasis"
-    assert competitive_ratio(made).proven

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import pytest
 
 from baselines import FIFO
@@ -12,10 +9,9 @@ from experiments.cli.commands.import_trace import elastic_from_window
 from experiments.cli.commands.learn import read_training_log
 from oasis import InputError
 from oasis.scheduling import TrainingCurve
-from oasis.simulator import elastic_from_dict, read_elastic, replay
+from oasis.simulator import elastic_from_dict, replay
 from oasis.traces.job_table import MachineOptions
 from oasis.traces.table import pd
-from tests.builders import elastic_data
 
 
 def write(path, text):
@@ -38,19 +34,6 @@ def test_a_long_log_becomes_even_pieces_on_the_line_through_its_rows(tmp_path):
     log = read_training_log(write(tmp_path / "a.csv", "step,loss\n" + rows), points=8)
     assert [share for share, _ in log.curve.points] == [k / 8 for k in range(9)]
     assert all(log.curve.at(share) == pytest.approx(1000 * (1 - share)) for share in (0, 0.3, 1))
-
-
-def test_the_command_gives_jobs_their_curve_and_work(call):
-    write(Path("a.csv"), "time,loss\n0,2\n90,1\n600,0.5\n")
-    assert json.loads(call("curve a.csv")[1]) == [[0.0, 2.0], [0.15, 1.0], [1.0, 0.5]]
-    first = read_elastic(write(Path("jobs.json"), json.dumps(elastic_data(3)))).jobs
-    named = f"--ids {first[0].id},{first[2].id} --seconds"
-    code, _, err = call(f"curve a.csv --into jobs.json {named} -o own.json")
-    assert (code, "a curve of 3 rows" in err) == (0, True)
-    made = read_elastic("own.json").jobs
-    assert [job.work for job in made] == [600.0, first[1].work, 600.0]
-    assert made[0].curve.at(0.15) == 1.0
-    assert made[1].curve == first[1].curve
 
 
 JOBS = {"id": ["a", "b"], "submitted": [0.0, 30.0], "duration": [60.0, 30.0], "gpus": [4, 1]}

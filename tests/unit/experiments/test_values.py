@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-import pandas as pd
 import pytest
 
 import oasis
@@ -33,7 +31,6 @@ from experiments.options import (
     read_share,
 )
 from experiments.sweep import expand
-from tests.builders import elastic_data
 from tests.sweeping import small
 
 VALUES = tomllib.loads(Path(__file__).with_name("values.toml").read_text(encoding="utf-8"))
@@ -185,38 +182,3 @@ def test_a_sweep_reads_the_same_units():
     made = ratio_options(time_limit="2m", gap="5%", no_improvement="500ms")
     assert made == ratio_options(time_limit=120.0, gap=0.05, no_improvement=0.5)
     assert ratio_options(time_limit="inf").time_limit is None
-
-
-REFUSED = tomllib.loads(Path(__file__).with_name("refused.toml").read_text(encoding="utf-8"))
-
-
-def contents() -> dict[Path, bytes]:
-    """All files of the working directory, but what Python itself keeps of modules."""
-    files = (path for path in Path().rglob("*") if path.is_file() and path.suffix != ".pyc")
-    return {path: path.read_bytes() for path in files}
-
-
-@pytest.fixture
-def files(call, example, trace):
-    """The files beside the lines, in the working directory."""
-    for name, text in REFUSED["files"].items():
-        Path(name).write_text(text.removeprefix("\n"))
-    Path("elastic.json").write_text(json.dumps(elastic_data(2)))
-    Path("i").write_bytes(example.read_bytes())
-    pd.DataFrame({"a": [1]}).to_parquet("other.parquet")
-
-
-@pytest.mark.usefixtures("files")
-@pytest.mark.parametrize("row", REFUSED["lines"].strip().splitlines())
-def test_what_is_refused_is_one_line_and_costs_no_file(call, row):
-    line, says = row.split(" => ")
-    if "run.json" in line:
-        assert call("run i -o run.json")[0] == 0
-    before = contents()
-    code, out, err = call(line)
-    *notes, last = err.splitlines()
-    assert (code, out) == (2, "")
-    assert says in last
-    assert last.startswith("oasis: ")
-    assert notes == [] or line.startswith("whatif")
-    assert contents() == before

@@ -32,54 +32,6 @@ def document_of(call: Call, line: str) -> dict[str, Any]:
     return found
 
 
-def test_the_tables_the_answer_and_the_notes(call):
-    code, out, err = call("whatif jobs.csv --machines 2x8 --policies fifo,srtf,las")
-    assert code == 0
-    assert "serves these 40 jobs best" in " ".join(out.split())
-    for text in ("in reality", "srtf+", "lower bound", "load x 1.5", "2-4 GPUs", "GPUs in use"):
-        assert text in out
-    assert "a team with a long name" in out
-    assert max(map(len, out.splitlines())) <= 80
-    assert "read as plain" in err
-    _, _, err = call("whatif jobs.csv --max-jobs 5 --loads 1 --json")
-    assert "the fewest that hold the busiest moment of what really happened" in err
-    assert "not run unless --policies names them: " in err
-    assert "dorm" in err
-
-
-def test_the_page_says_what_was_guessed_and_left_out(call):
-    rows = "job_id,submit_min,wait,runtime,gpus\na,0,5,60,4\nb,1,,60,four\nc,2,7,60,2\n"
-    Path("odd.csv").write_text(rows)
-    assert call("whatif odd.csv --loads 1 --policies fifo -o r.json")[0] == 0
-    said = json.loads(Path("r.json").read_text())["notes"]
-    for note, begin in zip(
-        said,
-        (
-            "left out: jobs: 1 malformed row (bad gpus), first at line 3",
-            "durations read as seconds; median 60 s (--duration-unit)",
-            "columns guessed from their names: id=job_id, submitted=submit_min, waiting=wait",
-            "units guessed from the names of columns: submit_min in min",
-            "machines: 8 GPUs (1 x 8), the fewest that hold the busiest moment of what really",
-        ),
-        strict=True,
-    ):
-        assert note.startswith(begin)
-    assert call("report r.json -o p.html")[0] == 0
-    assert all(note in Path("p.html").read_text() for note in said)
-
-
-def test_jobs_that_still_run_may_leave_nothing_of_the_machines_in_reality(call):
-    rows = ("job,submitted,started,ended,gpus", "a,0,0,60,4", "h,0,0,,16", "b,10,10,70,4")
-    Path("held.csv").write_text("\n".join(rows))
-    line = "whatif held.csv --machines 1x8 --policies fifo --loads 1 -o r.json"
-    code, out, err = call(line)
-    assert code == 0
-    assert "hold 16 GPUs, but there are 8" in err
-    recorded = oasis.read_result("r.json").first.policies["recorded"]
-    assert (recorded["gpu_utilisation"], recorded["peak"]) == (None, 24)
-    assert "up to 24 GPUs were in use at once" in out
-
-
 def test_the_document_is_a_result_that_a_report_takes(call):
     options = "--policies fifo,srsf --loads 1 --fewer 1 --more 2 --goal 'p95 wait < 10 min'"
     assert call(f"whatif jobs.csv --machines 2x8 {options} -o r.json")[0] == 0
@@ -181,47 +133,6 @@ def test_ctrl_c_keeps_what_is_done_and_the_next_run_goes_on(call, monkeypatch):
     assert call(line)[:2] == (130, ""), "the bound alone was done"
 
 
-@pytest.mark.parametrize(
-    ("wait", "warning"),
-    [
-        (6000, "Warning: jobs take 600 times their duration on average"),
-        (None, "Warning: at most 0.000195% of the GPUs are in use"),
-        (0, "Warning: at most"),
-        (60, ""),
-    ],
-)
-def test_numbers_that_no_cluster_has_are_warned_of(call, wait, warning):
-    """Ten jobs of 5 s, one an hour: with their hours read as seconds, or their GPUs as machines."""
-    rows = ["id,submitted,duration,gpus,started"]
-    rows += [f"j{k},{3600 * k},5,1,{'' if wait is None else 3600 * k + wait}" for k in range(10)]
-    Path("t.csv").write_text("\n".join(rows) + "\n")
-    machines = "1x1" if wait == 60 else "99x8"
-    code, out, _ = call(f"whatif t.csv --machines {machines} --loads 1 --policies fifo,easy")
-    text = " ".join(out.split())
-    assert code == 0
-    assert text.startswith(warning or "On 1 GPU")
-    assert ("check the unit of durations (--duration-unit), --machines" in text) == bool(warning)
-    assert ("without that column, holds and dependencies count" in text) == (wait is not None)
-    assert "easy promises the first in line" in text
-
-
-BAD = """
-from oasis.scheduling.policy import BasePolicy
-class Bad(BasePolicy):
-    name = 'bad'
-    def decide(self, view):
-        raise KeyError('oh')
-"""
-
-
-def test_a_policy_that_fails_is_named_and_costs_no_other(call):
-    Path("mine.py").write_text(BAD)
-    code, out, err = call("whatif jobs.csv --policies fifo,mine.py:Bad --loads 1")
-    assert (code, "fifo" in out) == (4, True)
-    assert "failed: " in err
-    assert "KeyError" in err
-
-
 def test_pictures_and_section_of_a_result_of_one_policy(call):
     document = document_of(call, "jobs.csv --policies fifo --loads 2")
     found = WhatIf.from_dict(document)
@@ -234,27 +145,6 @@ def test_pictures_and_section_of_a_result_of_one_policy(call):
     first, second = document["settings"]
     interrupted = document | {"settings": [first, second | {"policies": {}}]}
     assert WhatIf.from_dict(interrupted).to_dict() == interrupted
-
-
-def test_utilities_of_the_table_are_added_and_bounded(call):
-    """Two jobs that cannot both be in time: the second is worth more, and FIFO misses it."""
-    rows = "id,submitted,duration,gpus,owner,prize,due\na,0,60,8,ann,3,\nb,0,60,8,bob,5,60\n"
-    Path("worth.csv").write_text(rows)
-    line = "worth.csv --map worth=prize,deadline=due --machines 1x8 --loads 1"
-    code, out, _ = call(f"whatif {line} --policies fifo --csv my -o page.html")
-    assert code == 0
-    assert "What the jobs are worth" in out
-    assert "fifo earns: 3," in " ".join(out.split())
-    _, out, _ = call(f"whatif {line} --policies fifo,srtf")
-    assert "all policies earn the same: 3," in " ".join(out.split())
-    assert "What the jobs are worth" in Path("page.html").read_text()
-    for file in ("my-jobs.csv", "my-owners.csv"):
-        assert [row["utility"] for row in read(file)] == ["3.0", "0.0"]
-    document = document_of(call, line)
-    (setting,) = document["settings"]
-    assert setting["policies"]["fifo"]["utility"] == 3.0
-    assert 8.0 <= setting["utility_bound"] <= 8.0001  # a has no deadline, so b could go first
-    assert WhatIf.from_dict(document).to_dict() == document
 
 
 def test_utilities_are_drawn_by_a_rule_that_is_printed(call):
