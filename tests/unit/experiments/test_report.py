@@ -202,7 +202,7 @@ def test_names_with_dollars_are_no_formulas(instance):
         pages.section_of("$\\ratio{$.json", ratio, made),
     ]
     ET.fromstring(pages.report_page(sections))
-    drawn = new_figure(2.0, 1.0).text(0.5, 0.5, shorten("a $5$ \\$ job"))
+    drawn = new_figure(2.0, 1.0).text(0.5, 0.5, shorten("a $5$ \\$ job", most=12))
     assert drawn._preprocess_math(drawn.get_text()) == ("a $5$ \\$ job", False)
     with rc_context({"text.parse_math": False}):
         assert as_written("a $5$ job") == "a $5$ job"
@@ -254,6 +254,8 @@ def test_a_sweep_has_its_grid_means_with_intervals_and_pictures_on_the_page(swep
     means = summarise(result.frame, result.task.headline)
     assert [note for note in notes_of(means, result.task.headline) if note not in text] == []
     assert set(rows_of(means, result.task.headline)) <= set(shown)
+    points = comparison.sweep_page(result.frame).axes[0].get_yticklabels()
+    assert len({point.get_text() for point in points}) == len(means)
 
 
 @pytest.mark.parametrize("name", GRIDS)
