@@ -114,10 +114,8 @@ def test_where_nothing_is_earned_no_policy_has_a_share():
     ran = {**size, "wasted_share": 0.0, "given_up_after_start": 0}
     cells = [cell(name, seed, 4.0 * seed, **ran) for name in ("rrh", "srtf") for seed in (0, 1)]
     rows = figures.FIGURES["commitment"].table(cells, FigureSettings())
-    assert [(row["policy"], row["share"], row["seeds"]) for row in rows] == [
-        ("rrh", 1.0, 1),
-        ("srtf", 1.0, 1),
-    ]
+    found = [(row["policy"], row["share"], row["wasted"], row["seeds"]) for row in rows]
+    assert found == [("rrh", 1.0, 0.0, 1), ("srtf", 1.0, 0.0, 1)]
 
 
 # --- what is run --------------------------------------------------------------------------------
@@ -135,8 +133,8 @@ def test_full_size_is_the_papers():
     ratios = [c.source.labels for c in cells_of("fig5")]
     assert {c["worker_servers"] + c["ps_servers"] for c in ratios} == {3, 6, 9, 12}
     assert {(c["jobs"], c["horizon"]) for c in ratios} == {(10, 10)}
-    (late,) = {tuple(c.source.labels["mix"]) for c in cells_of("fig4")}
-    assert late == (0.0, 0.5, 0.5)
+    (late,) = {(c.source.labels["jobs"], *c.source.labels["mix"]) for c in cells_of("fig4")}
+    assert late == (200, 0.0, 0.5, 0.5)
     scales = {c.policy_options["scale"] for c in cells_of("fig6")}
     assert scales == {0.2, 0.5, 1.0, 3.0, 5.0, 10.0}
     for name in NAMES:
