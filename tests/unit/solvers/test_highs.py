@@ -113,11 +113,13 @@ def test_a_linear_program_is_its_own_bound_and_an_empty_one_its_constant():
 
 
 def test_an_infeasible_model_has_no_objective_and_an_unbounded_one_is_not_called_optimal():
-    problem = small()
-    problem.addConstraint(problem.variables()[0] >= 3)
-    solution = highs.solve(problem)
-    assert solution.status in (Status.INFEASIBLE, Status.INFEASIBLE_OR_UNBOUNDED)
-    assert (solution.objective, solution.values, solution.gap) == (None, {}, math.inf)
+    for category in (pulp.LpInteger, pulp.LpContinuous):
+        problem = small(category=category)
+        problem.addConstraint(problem.variables()[0] >= 3)
+        solution = highs.solve(problem)
+        assert solution.status in (Status.INFEASIBLE, Status.INFEASIBLE_OR_UNBOUNDED)
+        assert (solution.objective, solution.values, solution.gap) == (None, {}, math.inf)
+    assert solution.bound == math.inf, "nothing is known of it"
     problem = pulp.LpProblem("unbounded", pulp.LpMaximize)
     problem.setObjective(problem.add_variable("x", 0) * 1)
     solution = highs.solve(problem, presolve=False)
