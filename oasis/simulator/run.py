@@ -197,7 +197,7 @@ def _run(engine: Engine, policy: Policy, seed: int | None) -> Outcome:
         parameters=parameters_of(policy),
         seed=seed,
         version=__version__,
-        saving=tuple(engine.state.saving.busy) if any(engine.state.saving.busy) else (),
+        saving=tuple(engine.state.saving.busy),
         held=engine.state.reserved_time,
     )
 

@@ -130,7 +130,7 @@ class LiveJob:
         counted = np.flatnonzero(table) if best > 0 else np.zeros(0, dtype=np.int64)
         last = job.arrival + int(counted[-1]) if len(counted) else NEVER
         in_forms = []
-        for k, one in admitted or ways[:1]:
+        for k, one in admitted or ways:
             size, work = dominant_share(one, cluster), one.work(seconds)
             in_forms.append(cls(key, on_grid(one, grid), table, last, size, work, form=k))
         return replace(in_forms[0], forms=tuple(in_forms)) if several else in_forms[0]

@@ -131,6 +131,7 @@ class Queued(Played):
         name = body["metadata"]["uid"]
         assert (method, path) == ("PATCH", f"/apis/batch/v1/namespaces/ns/jobs/{name}")
         self.batch[name] = merged(self.batch[name], body)
+        assert "spec" not in body or self.looks > 2, "not before it has stopped"
         self.wrote += [f"resize to {body['spec']['parallelism']}"] if "spec" in body else []
         self.looks += 1
         stopped = condition("Suspended", self.looks > 2, "JobSuspended")

@@ -212,9 +212,13 @@ def test_a_write_that_cannot_be_made_is_the_error_of_its_job_alone() -> None:
     clerk = writer(connection, pods=store(pod))
     done = clerk.do([Delete("odd", {}, "Ended"), Delete("other", pod, "Ended")])
     failures = {uid: why for uid, _, why in done}
+    odd, other = (status_writer(name) for name in ("odd", "other"))
+    odd.news.append(("Normal", "Odd", "no time", "never"))  # type: ignore[arg-type]
+    clerk.write_statuses([odd, other])
     clerk.close()
     assert isinstance(failures["odd"], KeyError)
     assert failures.keys() == {"odd"}
+    assert (odd.written, other.written) == (None, other.status)
 
 
 def test_the_wait_is_that_of_a_turn_or_ends_at_the_boundary(
