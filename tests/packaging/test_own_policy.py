@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from experiments.report.sections import commands_of
 from tests.packaging.commands import EXAMPLE, Oasis, assert_refused, shell
 
 HERE = Path(__file__).parent
@@ -240,29 +239,22 @@ def test_the_command_of_a_report_gives_the_same_result(run: Oasis, write: Any, w
     given = (*words.split(), "--set", "mine.py:Silent.most=2")
     assert run(*given, "-o", "result.json")[0] in (0, 3)
     first = json.loads(Path("result.json").read_text(encoding="utf-8"))
-    for line in commands_of("result.json", first):
-        assert "taught" not in line
-        assert run(*shlex.split(line)[1:], "-o", "again.json")[0] in (0, 3)
-        second = json.loads(Path("again.json").read_text(encoding="utf-8"))
-        for key in ("policy", "parameters", "policy_options", "policy_files", "total_utility"):
-            assert second.get(key) == first.get(key)
-        rows, again = first.get("policies", {}), second.get("policies", {})
-        for name, row in rows.items():
-            for key in ("finished", "mean_completion", "parameters", "policy_files"):
-                assert again[name].get(key) == row.get(key)
+    line = first.get("command", "oasis run --from result.json")
+    assert "taught" not in line
+    assert run(*shlex.split(line)[1:], "-o", "again.json")[0] in (0, 3)
+    second = json.loads(Path("again.json").read_text(encoding="utf-8"))
+    for key in ("policy", "parameters", "policy_options", "policy_files", "total_utility"):
+        assert second.get(key) == first.get(key)
+    rows, again = first.get("policies", {}), second.get("policies", {})
+    for name, row in rows.items():
+        for key in ("finished", "mean_completion", "parameters", "policy_files"):
+            assert again[name].get(key) == row.get(key)
     if "policies" in first:
         assert first["policies"]["mine.py:Silent"]["parameters"] == {"taught": "by hand", "most": 2}
     write("# changed\n")
     code, _, err = run("report", "result.json", "-o", "page.html")
     assert code == 0
     assert "does not make it again: mine.py (module mine) has changed since" in err
-
-
-def test_a_cluster_takes_it(write: Any) -> None:
-    from experiments.evaluation.live import cluster_policy
-
-    made = cluster_policy("mine.py:Densest", {"most": 3}, lookahead=10)()
-    assert (made.name, made.parameters) == ("Densest", {"most": 3})
 
 
 # --- sweeps -------------------------------------------------------------------------------------

@@ -45,7 +45,7 @@ def _main() -> None:
     import pandas  # noqa: F401
     import pulp  # noqa: F401
 
-    from experiments.cli.main import main
+    from oasis.__main__ import main
 
     for line in sys.stdin:
         words, folder, streams = json.loads(line)
@@ -53,7 +53,8 @@ def _main() -> None:
             for number, name in enumerate([os.devnull, *streams]):
                 os.dup2(os.open(name, os.O_CREAT | os.O_RDWR), number)
             os.chdir(folder)
-            main(words)
+            sys.argv = ["oasis", *words]
+            main()
         _, status = os.wait()
         print(os.waitstatus_to_exitcode(status), flush=True)  # noqa: T201
 

@@ -8,6 +8,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from said import data, rows
 
 from baselines import Dragon
 from experiments.figures import EXPERIMENTS, FIGURES, FigureSettings, dragon, kod2
@@ -28,7 +29,6 @@ from experiments.figures.dragon_readings import Coded, Released
 from experiments.figures.priority_queue import PRINTED, READ, SCENARIOS, scenario
 from oasis.model.utility import Constant, Deadline
 from oasis.simulator import Machine, PolicyJob, Site, Workload, replay
-from tests.packaging.figure_rows import data, rows
 from tests.philly_shape import philly_shaped
 from tests.unit.experiments.test_plotting import assert_readable
 

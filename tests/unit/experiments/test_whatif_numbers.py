@@ -25,7 +25,7 @@ from oasis.scheduling.job import Allocation
 from oasis.scheduling.policy import BasePolicy, Plan, View
 from oasis.simulator import PlainJob, Policy, replay, rigid_workload
 from tests.unit.experiments.test_plotting import assert_readable
-from tests.whatif_jobs import jobs_frame
+from tests.unit.whatif_jobs import jobs_frame
 
 
 def drawn(count: int = 60, *, recorded: bool = True, seed: int = 1) -> list[PlainJob]:
