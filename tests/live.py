@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -298,3 +300,15 @@ def extent(thing: object) -> int:
                 stack += [getattr(current, name) for name in names if hasattr(current, name)]
             total += 1
     return total
+
+
+if __name__ == "__main__":  # a service that is killed: it prints the number of each call
+    journal, kind, seed, steps = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+    drill = Drill(KINDS[kind](), seed)
+    drill.scheduler.open_journal(journal)
+    for step in range(steps):
+        drill.step()
+        sys.stdout.write(f"{step}\n")
+        sys.stdout.flush()
+        if step % 7 == 6:
+            drill.scheduler.checkpoint()

@@ -65,18 +65,3 @@ def test_limit_before_a_proof_prints_the_interval_and_ends_with_3(run: Oasis) ->
     code, out, _ = run("solve", EXAMPLE, "--time-limit", 0, "--json")
     assert code == 3
     assert json.loads(out)["status"] == "time_limit"
-
-
-@pytest.mark.parametrize(
-    ("command", "where"), [("solve", "parameters"), ("ratio", "offline_parameters")]
-)
-def test_infinite_time_limit_is_no_limit_and_null_in_json(
-    run: Oasis, small: Path, tmp_path: Path, command: str, where: str
-) -> None:
-    path = tmp_path / "result.json"
-    code, out, _ = run(command, small, "--time-limit", "inf", "--json", "-o", path)
-    assert code == 0
-    document = json.loads(out, parse_constant=no_constant)
-    assert document["status"] == "optimal"
-    assert document[where]["time_limit"] is None
-    assert json.loads(path.read_text(encoding="utf-8")) == document

@@ -120,28 +120,6 @@ def test_a_fault_of_the_toolkit_stays_one(tmp_path: Path, write: Any) -> None:
 # --- reproducing a run --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["mine.py:Densest", "mine.py:Silent"])
-def test_options_of_ones_own_policy_are_recorded_and_reproduced(
-    run: Oasis, write: Any, name: str
-) -> None:
-    words = ("run", "instance.json", "--policy", name, "--set", f"{name}.most=2")
-    code, first, err = run(*words, "--json", "-o", "result.json")
-    assert (code, err) == (0, "")
-    found = json.loads(first)
-    assert found["parameters"]["most"] == 2
-    assert found["policy_options"] == ["most"]
-    assert [(one["of"], one["file"]) for one in found["policy_files"]] == [
-        ("module mine", "mine.py")
-    ]
-    usual = json.loads(run("run", "instance.json", "--policy", name, "--json")[1])
-    assert usual["parameters"]["most"] == 100
-    assert usual["total_utility"] != found["total_utility"]
-    code, second, err = run("run", "--from", "result.json", "--json")
-    assert (code, err) == (0, "")
-    timeless = [json.loads(text) | {"decision_seconds": None} for text in (first, second)]
-    assert json.dumps(timeless[0]) == json.dumps(timeless[1])
-
-
 def made(run: Oasis, *words: str) -> dict[str, Any]:
     code, _, err = run(*words, "-o", "result.json")
     assert (code, err) == (0, "")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -16,12 +15,11 @@ from tests.philly_shape import philly_jobs
 from tests.unit.benchmarks import ablation, whole_numbers
 
 BENCHMARKS = PAGES / "benchmarks"
-DATA = Path(os.environ.get("OASIS_DATA", PAGES / "../../shared/data"))
 
 
 def trace(name: str) -> Path:
     """A public trace; the test is skipped where it is not at hand."""
-    path = DATA / name
+    path = traces.DATA / name
     if not path.is_file():
         pytest.skip(f"{name} is not at hand: set OASIS_DATA to the directory that has it")
     return path

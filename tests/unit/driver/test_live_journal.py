@@ -35,7 +35,7 @@ def killed_and_reopened(directory: Path, kind: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     steps = 40
     journal, wanted = directory / "journal", int(rng.integers(1, steps))
-    command = [sys.executable, "-m", "tests.unit.live_process", str(journal), kind, str(seed)]
+    command = [sys.executable, "-m", "tests.live", str(journal), kind, str(seed)]
     with subprocess.Popen(
         [*command, str(steps)],
         stdout=subprocess.PIPE,
