@@ -71,8 +71,8 @@ mutants: $(VENV)/mutants.stamp ## mutate the core at 150 random places; SEED= re
 	$(BIN)/python -m tests.mutation $(if $(SEED),--seed $(SEED)) $(if $(SAMPLE),--sample $(SAMPLE))
 
 bench: $(VENV)/bench.stamp ## time decisions beside a compiled textbook DP and a MILP
-	$(BIN)/python -m pytest tests/benchmarks/bench_search.py
-	$(BIN)/python -m tests.benchmarks.search
+	$(BIN)/python -m pytest tests/unit/benchmarks/bench_search.py
+	$(BIN)/python -m tests.unit.benchmarks.search
 
 check: lint types imports spelling ## lint, format, types, import directions, spelling
 

@@ -8,15 +8,11 @@ from __future__ import annotations
 
 import gc
 import os
-import sys
 from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
-
-# `from tests.strategies import ...` must also work under a bare `pytest`
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 # Where this is set, each of the many processes that tests start compiles all that it imports.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import base64
-import io
-import pickle
-import zlib
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -27,11 +24,6 @@ from oasis import (
     Server,
     Sigmoid,
 )
-from oasis.driver.live import SNAPSHOT
-from oasis.driver.policy_state import _StateReader
-from oasis.model.files import saved_state
-from oasis.online.recourse import RecourseParams
-from oasis.scheduling.policy import Planner
 
 CLUSTER = Cluster(
     ("gpu", "cpu", "bandwidth_gbps"),
@@ -46,7 +38,7 @@ SERVERS = (*CLUSTER.worker_ids, *CLUSTER.ps_ids)
 CAPACITY = np.vstack([CLUSTER.worker_capacity, CLUSTER.ps_capacity])
 TROUBLES = ("cancel", "finish", "revise", "revise_all", "lose", "restore")
 LOOKAHEAD = 8
-FEW = RecourseParams(rounds=2)
+FEW = oasis.Recourse(rounds=2).params
 Executed = dict[str, list[list[int]]]
 
 
@@ -241,7 +233,7 @@ class Drill:
         until = self.scheduler.now if end is None else end
         verify_window(CLUSTER, self.jobs, (self.executed, self.ps), first, until)
         whole = [name for name in self.completed if name not in self.touched]
-        is_exact = isinstance(self.scheduler.policy, Planner)
+        is_exact = isinstance(self.scheduler.policy, (oasis.Recourse, oasis.RollingOASiS))
         for name in whole:  # no less than the job needs, and no more where it is planned
             done = sum(count for *_, count in self.executed[name])
             work = self.jobs[name].work(CLUSTER.slot_seconds)
@@ -284,42 +276,6 @@ def part_of(job: Job, work: int, first: int) -> Job:
     )
 
 
-class _Plain(_StateReader):
-    """Reads the state of a policy as lists: which equal texts are one object does not matter."""
-
-    def __init__(self, text: str) -> None:
-        content = zlib.decompress(base64.b64decode(text))
-        pickle.Unpickler.__init__(self, io.BytesIO(content))
-
-    def persistent_load(self, name: Any) -> Any:
-        return ["named", name]
-
-    def made(self, *parts: Any) -> Any:
-        return list(parts) if len(parts) == 2 else parts  # a tuple may be a key
-
-    def filled(self, made: Any, state: Any) -> None:
-        made.append(state)
-
-    def array(self, kind: str, shape: Any, data: Any) -> Any:
-        return [kind, shape, bytes(data)]
-
-    def generator(self, *parts: Any) -> Any:
-        return parts
-
-
-def plain_state(text: str) -> str:
-    """The state of a policy, to compare it bit for bit."""
-    return repr(_Plain(text).load())
-
-
-def frozen(scheduler: LiveScheduler, directory: Path) -> str:
-    """The whole state, to compare it bit for bit."""
-    path = directory / "frozen"
-    scheduler.save(path)
-    state = saved_state(path, SNAPSHOT)
-    return repr((plain_state(state["state"].pop("policy")), state))
-
-
 def extent(thing: object) -> int:
     """Numbers, texts and array bytes that hang on an object, each counted once."""
     seen: set[int] = set()
@@ -344,3 +300,15 @@ def extent(thing: object) -> int:
                 stack += [getattr(current, name) for name in names if hasattr(current, name)]
             total += 1
     return total
+
+
+if __name__ == "__main__":  # a service that is killed: it prints the number of each call
+    journal, kind, seed, steps = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+    drill = Drill(KINDS[kind](), seed)
+    drill.scheduler.open_journal(journal)
+    for step in range(steps):
+        drill.step()
+        sys.stdout.write(f"{step}\n")
+        sys.stdout.flush()
+        if step % 7 == 6:
+            drill.scheduler.checkpoint()

@@ -24,28 +24,24 @@ from oasis import (
     Sigmoid,
     Utility,
 )
-from oasis.testing.strategies import (  # noqa: F401 (tests have all strategies from here)
-    BANDWIDTH,
-    RESOURCES,
-    clusters,
-    constants,
-    crowded_instances,
-    horizons,
-    instances,
-    instances_of_kinds,
-    jobs,
-    of,
-    of_kinds,
-    servers,
-    sigmoids,
-    small_instances,
-    utilities,
-)
+from oasis.testing import clusters, crowded_instances, instances, jobs, utilities
 
 FloatArray = npt.NDArray[np.float64]
 
+BANDWIDTH = "bandwidth_gbps"
+RESOURCES = ("gpu", "cpu", BANDWIDTH)
 PRICES = (0.0, 0.25, 1.0, 1.0, 2.0, 10.0)
 SHARES = (0.0, 0.0, 0.0, 0.25, 0.5, 0.7, 1.0)
+
+
+def of(*options: Any) -> st.SearchStrategy[Any]:
+    """One of `options`; Hypothesis shrinks towards the first."""
+    return st.sampled_from(options)
+
+
+def horizons(most: int) -> st.SearchStrategy[int]:
+    """1 to `most` slots, longer ones more often."""
+    return of(*sorted([*range(1, most + 1), *range(1 + most // 2, most + 1), most, most]))
 
 
 def fewer(factor: int) -> settings:
@@ -122,9 +118,8 @@ def markets(
 
 def generous_markets(**options: Any) -> st.SearchStrategy[Market]:
     """Markets where most jobs are worth more than they cost."""
-    patient = st.one_of(
-        constants((1000.0,)), st.builds(Sigmoid, st.just(1000.0), of(0.01, 0.5, 4.0), of(2.5, 15.0))
-    )
+    late = st.builds(Sigmoid, st.just(1000.0), of(0.01, 0.5, 4.0), of(2.5, 15.0))
+    patient = st.one_of(st.just(Constant(1000.0)), late)
     utility = st.one_of(patient, utilities((1000.0,)))
     return markets(utility=utility, shares=(0.0, 0.0, 0.25, 0.5), **options)
 
@@ -155,6 +150,7 @@ def calm_markets(draw: st.DrawFn, most_slots: int = 20, most_work: int = 40) -> 
             arrays.append(steps if scale is None else steps * capacity)
     bandwidth = draw(of(1.0, 0.0, 0.3))
     chunks = draw(st.integers(1, 8))
+    smooth = st.builds(Sigmoid, of(1000.0, 50.0), of(0.01, 0.5, 4.0, 800.0), of(0.0, 2.5, 15.0))
     job = Job(
         id="j",
         arrival=draw(of(0, 0, *range(horizon))),
@@ -165,7 +161,7 @@ def calm_markets(draw: st.DrawFn, most_slots: int = 20, most_work: int = 40) -> 
         gradient_mb=0.0,
         worker={"gpu": draw(of(0.0, 1.0)), "cpu": draw(of(1.0, 0.3)), BANDWIDTH: bandwidth},
         ps={"cpu": draw(of(1.0, 2.0)), BANDWIDTH: bandwidth * draw(of(1.0, 2.5, 4.0))},
-        utility=draw(st.one_of(sigmoids((1000.0, 50.0)), utilities((1000.0, 50.0)))),
+        utility=draw(st.one_of(smooth, utilities((1000.0, 50.0)))),
     )
     return Market(job, cluster, horizon, *arrays)
 

@@ -15,6 +15,7 @@ from oasis.testing.strategies import forms as forms  # noqa: E402
 from oasis.testing.strategies import instances as instances  # noqa: E402
 from oasis.testing.strategies import instances_of_kinds as instances_of_kinds  # noqa: E402
 from oasis.testing.strategies import jobs as jobs  # noqa: E402
+from oasis.testing.strategies import of_kinds as of_kinds  # noqa: E402
 from oasis.testing.strategies import small_instances as small_instances  # noqa: E402
 from oasis.testing.strategies import utilities as utilities  # noqa: E402
 from oasis.testing.strategies import workloads as workloads  # noqa: E402

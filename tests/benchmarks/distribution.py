@@ -25,9 +25,10 @@ from typing import NamedTuple
 
 import oasis
 from oasis.solvers import Status
-from offline import METHODS, OfflineResult
-from tests.benchmarks import cpsat, table
+from offline import OfflineResult
+from tests.benchmarks import table
 from tests.benchmarks.streams import calibrated
+from tests.unit.benchmarks import cpsat
 
 PEER = "cpsat"
 TITLES = {
@@ -93,7 +94,7 @@ def instance(name: str, seed: int) -> oasis.Instance:
 
 def methods(text: str) -> list[str]:
     """Methods from their names with commas between."""
-    names, known = text.split(","), (*METHODS, PEER)
+    names, known = text.split(","), TITLES
     for name in names:
         if name not in known:
             expected = ", ".join(known)

@@ -6,9 +6,7 @@ the run alone: reading the trace is not part of it. The aim is 10,000 jobs/s and
 docs/benchmarks/simulator.csv is the table of the page.
 """
 
-import os
 import resource
-from pathlib import Path
 from time import perf_counter
 
 from baselines import FIFO
@@ -16,9 +14,9 @@ from oasis.simulator import replay, rigid_workload
 from oasis.traces import read_plain
 from tests.benchmarks import bare_loop
 from tests.benchmarks.table import main
+from tests.benchmarks.traces import DATA
 from tests.philly_shape import philly_jobs
 
-DATA = Path(os.environ.get("OASIS_DATA", Path(__file__).parents[2] / "../shared/data"))
 SERVERS = {"pooled": [64], "whole": [8] * 8}
 CLUSTERS = ("6214e9", "11cb48", "6c71a0", "b436b2", "ee9e8c", "0e4a51")
 COLUMNS = ("jobs of", "jobs", "placement", "policy", "jobs/s", "bare loop", "ratio")

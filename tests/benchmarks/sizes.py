@@ -21,6 +21,7 @@ import oasis
 from baselines.registry import make
 from oasis.simulator import PlainJob, replay, rigid_workload
 from offline import configuration_bound, solve
+from tests.benchmarks.streams import calibrated
 from tests.benchmarks.table import main
 
 WORK = 20.0  # units for each solve, about as many seconds
@@ -50,18 +51,12 @@ class Row:
     gap: float | None = None
 
 
-def instance_of(slots: int, servers: int, jobs: int) -> oasis.Instance:
-    return oasis.generate(
-        "calibrated", jobs=jobs, worker_servers=servers, ps_servers=servers, horizon=slots, seed=1
-    )
-
-
 def peak() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def run(who: str, size: tuple[int, int, int]) -> Row:
-    instance = instance_of(*size)
+    instance = calibrated(*size, seed=1)
     begin = process_time()
     if who == "oasis":
         done = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
@@ -73,7 +68,7 @@ def run(who: str, size: tuple[int, int, int]) -> Row:
 
 
 def offline_solve(who: str, size: tuple[int, int, int]) -> Row:
-    instance = instance_of(*size)
+    instance = calibrated(*size, seed=1)
     begin = process_time()
     if who == "bound":
         configuration_bound(instance, work_limit=WORK)

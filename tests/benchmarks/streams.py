@@ -9,7 +9,8 @@ import numpy as np
 
 import oasis
 from oasis import Instance, Job, OASiS, Sigmoid
-from oasis.model.job import GBIT_PER_MB
+
+GBIT_PER_MB = 0.008
 
 
 def calibrated(horizon: int, servers: int, jobs: int, seed: int = 0) -> Instance:
@@ -47,24 +48,6 @@ def _lengthened(job: Job, rng: np.random.Generator, instance: Instance) -> Job:
 
 
 STREAMS: dict[str, Callable[..., Instance]] = {"calibrated": calibrated, "long": long_jobs}
-
-
-SPEED = {"t4": 0.7, "v100": 1.0, "a100": 1.5, "h100": 2.2}
-
-
-def of_kinds(instance: Instance) -> Instance:
-    """The same servers, of four kinds in turn; each job in three forms, one a kind."""
-    kinds = list(SPEED)
-    machines = tuple(
-        replace(server, labels={"gpu": kinds[k % len(kinds)]})
-        for k, server in enumerate(instance.cluster.worker_servers)
-    )
-    jobs = []
-    for k, job in enumerate(instance.jobs):
-        values = {kind: SPEED[kind] for kind in kinds if kind != kinds[k % len(kinds)]}
-        jobs.append(replace(job, speeds=oasis.Speeds("gpu", values)))
-    cluster = replace(instance.cluster, worker_servers=machines)
-    return replace(instance, cluster=cluster, jobs=tuple(jobs))
 
 
 def loaded(instance: Instance, share: float = 0.5) -> tuple[OASiS, list[Job]]:

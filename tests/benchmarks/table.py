@@ -8,8 +8,6 @@ import io
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from oasis.model.files import write_text
-
 ROOT = Path(__file__).parents[2]
 Row = dict[str, str]
 
@@ -33,7 +31,9 @@ def write(path: Path, table: Iterable[Sequence[object]]) -> None:
     """Write a table, its heading first; a file that was there is replaced in one step."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(table)
-    write_text(path, text.getvalue())
+    whole = path.with_name(f"{path.name}.new")
+    whole.write_text(text.getvalue(), encoding="utf-8")
+    whole.replace(path)
 
 
 def read(path: Path, columns: Sequence[str]) -> list[Row]:

@@ -13,24 +13,24 @@ from pathlib import Path
 import oasis
 from experiments import competitive_ratio
 from oasis.traces import OpenbOptions, PhillyOptions, read_instance
-from oasis.traces.job_table import TraceOptions
 from tests.benchmarks.table import main
 
 DATA = Path(os.environ.get("OASIS_DATA", Path(__file__).parents[2] / "../shared/data"))
 FILES = ("philly_sia.csv", "openb_pod_list_default.csv", "openb_node_list_gpu_node.csv")
 COLUMNS = ("with the default options", "Philly", "openb")
 SEEDS = (1, 2, 3)
+Options = PhillyOptions | OpenbOptions
 Rows = list[tuple[str, str]]
 SECONDS = 300.0  # more than any of these proofs takes on a slow machine
 
 
-def philly(data: Path, seed: int = 0) -> tuple[oasis.Instance, TraceOptions]:
+def philly(data: Path, seed: int = 0) -> tuple[oasis.Instance, Options]:
     """Philly's instance, and the options that make it."""
     options = PhillyOptions(seed=seed)
     return read_instance(data / FILES[0], options), options
 
 
-def openb(data: Path, seed: int = 0) -> tuple[oasis.Instance, TraceOptions]:
+def openb(data: Path, seed: int = 0) -> tuple[oasis.Instance, Options]:
     """The instance of openb, and the options that make it."""
     options = OpenbOptions(seed=seed)
     return read_instance(data / FILES[1], options, nodes=data / FILES[2]), options
@@ -39,7 +39,7 @@ def openb(data: Path, seed: int = 0) -> tuple[oasis.Instance, TraceOptions]:
 TRACES = (philly, openb)
 
 
-def described(instance: oasis.Instance, options: TraceOptions) -> Iterator[tuple[str, str]]:
+def described(instance: oasis.Instance, options: Options) -> Iterator[tuple[str, str]]:
     """Describe the instance, and the results of OASiS and of the offline solve."""
     cluster, slot = instance.cluster, instance.slot_seconds
     hours = f"{options.min_duration / 3600:g} to {options.max_duration / 3600:g} h"
@@ -75,7 +75,7 @@ def ratio(instance: oasis.Instance) -> tuple[str, str, str]:
     return (f"{found.online_utility:.1f}", f"{found.offline_objective:.1f}", f"{found.ratio:.3f}")
 
 
-def column(read: Callable[..., tuple[oasis.Instance, TraceOptions]], data: Path) -> Rows:
+def column(read: Callable[..., tuple[oasis.Instance, Options]], data: Path) -> Rows:
     """Title and content of each row of the table of a trace, without the other seeds."""
     instance, options = read(data)
     found = [*described(instance, options)]
@@ -83,7 +83,7 @@ def column(read: Callable[..., tuple[oasis.Instance, TraceOptions]], data: Path)
     return found
 
 
-def seeds(read: Callable[..., tuple[oasis.Instance, TraceOptions]], data: Path) -> Rows:
+def seeds(read: Callable[..., tuple[oasis.Instance, Options]], data: Path) -> Rows:
     """The row of the other seeds."""
     ratios = [ratio(read(data, seed)[0])[2] for seed in SEEDS]
     return [(f"ratio with `seed` {', '.join(map(str, SEEDS))}", ", ".join(ratios))]

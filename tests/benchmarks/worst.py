@@ -11,8 +11,7 @@ import math
 from collections.abc import Iterator
 
 import oasis
-from experiments.evaluation.policies import entry_of
-from oasis import Space, worst_case
+from oasis import Space, make_policy, worst_case
 from tests.benchmarks.table import ROOT, main
 
 CASES = (
@@ -31,9 +30,10 @@ COLUMNS = ("policy", "ratio", "earned", "optimum", "bound", "instances", "instan
 
 def rows() -> Iterator[tuple[object, ...]]:
     for number, (name, policy, options) in enumerate(CASES, start=1):
-        entry = entry_of(policy)
         worst = worst_case(
-            lambda instance, entry=entry, options=options: entry.make(instance, options),
+            lambda instance, policy=policy, options=options: make_policy(
+                policy, instance, **options
+            ),
             Space(),
             evaluations=400,
         )

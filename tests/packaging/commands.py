@@ -57,7 +57,7 @@ def shell(
     **environment: str,
 ) -> Result:
     """Run the command, after `code`, in a process of its own."""
-    start = f"{code}\nfrom experiments.cli.main import main\nmain()"
+    start = f"{code}\nfrom oasis.__main__ import main\nmain()"
     return python("-c", start, *arguments, folder=folder, stdout=stdout, **environment)
 
 

@@ -74,7 +74,7 @@ def unmeasured(text: str) -> Any:
             return {key: strip(entry) for key, entry in kept.items()}
         return [strip(entry) for entry in value] if isinstance(value, list) else value
 
-    return strip(json.loads(text))
+    return strip(json.loads(text, parse_constant=pytest.fail))  # NaN and infinity are not JSON
 
 
 # --- standard output ---------------------------------------------------------------------------
@@ -93,6 +93,7 @@ def test_a_dash_puts_the_document_and_nothing_else_on_standard_output(
     if name in RESULTS:
         both = call(*WRITERS[name], "--json", "-o", "-")
         assert unmeasured(both[1]) == unmeasured(out)
+    assert ('"time_limit": null' in out) == (name in ("solve", "ratio"))
 
 
 @pytest.mark.parametrize("redirected", [False, True])

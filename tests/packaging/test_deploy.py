@@ -12,32 +12,39 @@ import sys
 import tomllib
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
 import yaml
 
-from experiments.cli.commands.kubernetes import running
-from experiments.evaluation.policies import POLICIES
-from oasis.kubernetes.objects.existing import BY_NAME, JOB, parse
-from oasis.kubernetes.objects.manifests import IMAGE, SHARED, own, shared
-from oasis.kubernetes.objects.network import Gang, PodNetwork, address, environment
-from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock, parse_job
-from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
-from oasis.version import __version__
+from oasis import __version__
+from tests.builders import policies
 from tests.packaging.commands import ROOT, Oasis, shell
-from tests.packaging.test_docs import blocks
 
+INSTALL = ("kubernetes", "install", "--image", "here/oasis:1")
 DEPLOY, CHART = ROOT / "deploy", ROOT / "oasis/kubernetes/chart"
 
 
-def test_a_value_of_the_chart_may_be_what_it_is() -> None:
+def objects(path: Path) -> list[Any]:
+    return list(yaml.safe_load_all(path.read_text(encoding="utf-8")))
+
+
+@pytest.fixture(scope="module")
+def container() -> Any:
+    """That of the controller, as the command installs it."""
+    code, out, err = shell(*INSTALL)
+    assert (code, err) == (0, "")
+    (found,) = list(yaml.safe_load_all(out))[-1]["spec"]["template"]["spec"]["containers"]
+    return found
+
+
+def test_a_value_of_the_chart_may_be_what_it_is(container: Any) -> None:
     values = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))
     schema = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))
     jsonschema.validate(values, schema)
     assert values.keys() | {"global"} == schema["properties"].keys()
-    assert schema["properties"]["policy"]["enum"] == ["", *POLICIES]
-    (container,) = own()[-1]["spec"]["template"]["spec"]["containers"]
+    assert schema["properties"]["policy"]["enum"] == ["", *policies()]
     assert values["resources"] == container["resources"]
 
 
@@ -45,13 +52,15 @@ def test_chart_and_kustomize_base_are_of_this_version_and_complete() -> None:
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text(encoding="utf-8"))
     assert (chart["version"], chart["appVersion"]) == (__version__, __version__)
     text = (CHART / "controller.yaml").read_text(encoding="utf-8")
-    assert f" image: {IMAGE}\n" in text
+    assert f" image: oasis-scheduler:{__version__}\n" in text
     base = yaml.safe_load((CHART / "kustomization.yaml").read_text(encoding="utf-8"))
     files = {path.relative_to(CHART).as_posix() for path in CHART.glob("shared/*.yaml")}
     assert sorted(base["resources"]) == sorted([*files, "controller.yaml"])
-    assert files == {f"shared/{name}.yaml" for name in SHARED}
     template = (CHART / "templates/controller.yaml").read_text(encoding="utf-8")
-    assert all(flag.removeprefix("--") in template for flag in running.TAKEN)
+    err = shell(*INSTALL, "--argument=--metrics-port=1")[2]
+    taken = err.partition("expected none of ")[2].partition(", got ")[0].split(", ")
+    assert len(taken) > 1
+    assert all(flag.removeprefix("--") in template for flag in taken)
 
 
 def recipe() -> list[tuple[str, str]]:
@@ -71,15 +80,14 @@ def copied() -> list[str]:
     ]
 
 
-def test_the_image_has_a_pinned_base_no_root_and_all_packages() -> None:
+def test_the_image_has_a_pinned_base_no_root_and_all_packages(container: Any) -> None:
     steps = recipe()
     (base,) = (rest for word, rest in steps if word == "ARG")
     assert re.fullmatch(r"PYTHON=docker\.io/library/python:3\.\d+\.\d+-slim-\w+", base)
     assert {rest.split()[0] for word, rest in steps if word == "FROM"} == {"${PYTHON}"}
     found = dict(steps)  # the last of each, as engines take them
     assert found["USER"] == "65532:65532"
-    arguments = own()[-1]["spec"]["template"]["spec"]["containers"][0]["args"]
-    assert json.loads(found["CMD"]) == arguments[:2]
+    assert json.loads(found["CMD"]) == container["args"][:2]
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     packages = {
         name.rstrip("*") for name in project["tool"]["setuptools"]["packages"]["find"]["include"]
@@ -107,8 +115,8 @@ def test_the_image_s_command_is_installed_by_the_recipe_s_line(tmp_path: Path) -
     words = ["kubernetes", "run", "--policy=dorm", "--kubeconfig=none"]
     done = run([oasis, *words], check=False)
     assert done.stderr == "oasis: --kubeconfig: expected a file, got none\n"
-    printed = run([oasis, "kubernetes", "install"], check=True).stdout
-    assert list(yaml.safe_load_all(printed)) == [*shared(), *own()]
+    printed = run([oasis, *INSTALL], check=True).stdout
+    assert printed == shell(*INSTALL)[1]
 
 
 @pytest.mark.parametrize("engine", ["podman", "docker", "buildah"])
@@ -133,54 +141,19 @@ def test_one_command_builds_the_image_and_pushes_it(engine: str, tmp_path: Path)
     assert nameless.stderr.startswith("make: expected IMAGE=registry/name:tag\n")
 
 
-def test_the_example_of_an_existing_kind_makes_sense() -> None:
-    (found,) = yaml.safe_load_all((DEPLOY / "existing.yaml").read_text(encoding="utf-8"))
-    found["metadata"] |= {"namespace": "default", "uid": "u"}
-    spec = parse(found, JOB, SlotClock(slot_seconds=60.0), DEFAULT_RESOURCES)
-    assert (spec.min_workers, spec.job.chunks) == (1, 8)
-
-
-def specs_of_the_page(page: str) -> dict[str, JobSpec]:
-    """Jobs whose objects stand on docs/training.md, by name."""
-    clock, found = SlotClock(slot_seconds=60.0), {}
-    shown = [
-        (DEPLOY.parent / "docs" / name).read_text(encoding="utf-8")
-        for name in re.findall(r"^```{literalinclude} (.*)$", page, re.MULTILINE)
-    ]
-    for block in [*blocks(page, "yaml"), *shown]:
-        for made in yaml.safe_load_all(block):
-            if made.get("kind") in (None, "Service"):
-                continue
-            made["metadata"]["uid"] = "u"
-            if made["kind"] == "OasisJob":
-                spec = parse_job(made, clock, DEFAULT_RESOURCES)
-            else:
-                spec = parse(made, BY_NAME[made["kind"]], clock, DEFAULT_RESOURCES)
-            found[spec.name] = spec
-    return found
-
-
-def test_the_page_on_training_has_objects_that_make_sense_and_what_their_pods_find() -> None:
-    page = (DEPLOY.parent / "docs/training.md").read_text(encoding="utf-8")
-    specs = specs_of_the_page(page)
-    assert specs.keys() == {"bert", "gemma", "clicks", "llama"}
-    assert specs["llama"].network == PodNetwork("jax", 1234)
-    shown = blocks(page, "text")
-    for name, has_ps in (("bert", False), ("gemma", False), ("clicks", True)):
-        spec = specs[name]
-        assert spec.network is not None
-        hosts = {k: address(name, "worker", k) for k in range(3)}
-        span = (spec.min_workers, spec.job.chunks) if spec.resize == "elastic" else None
-        gang = Gang(name, hosts, {0: address(name, "ps", 0)} if has_ps else {}, span)
-        found = environment(spec.network, gang, "worker", 2)
-        lines = [f"{key}={value}" for key, value in found.items() if not key.startswith("OASIS_")]
-        assert "\n".join(lines) + "\n" in shown
-
-
 def test_install_prints_what_is_shipped() -> None:
-    code, out, err = shell("kubernetes", "install", "--image", "here/oasis:1")
+    code, out, err = shell(*INSTALL)
     assert (code, err) == (0, "")
-    assert list(yaml.safe_load_all(out)) == [*shared(), *own(image="here/oasis:1")]
+    *printed, deployment = yaml.safe_load_all(out)
+    *shipped, controller = (
+        made
+        for path in (*sorted(CHART.glob("shared/*.yaml")), CHART / "controller.yaml")
+        for made in objects(path)
+    )
+    assert sorted(map(str, printed)) == sorted(map(str, shipped))
+    (container,) = controller["spec"]["template"]["spec"]["containers"]
+    container["image"] = "here/oasis:1"
+    assert deployment == controller
 
 
 def test_a_port_that_is_taken_is_named(run: Oasis, tmp_path: Path) -> None:

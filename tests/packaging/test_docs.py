@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-import sys
 import tomllib
 from pathlib import Path
 
+import api_pages
 import pytest
+from source_links import citations
 
 from tests.packaging.commands import shell
 
@@ -25,10 +26,6 @@ CODE = sorted(
 MEASURED = re.compile(
     r"^(best schedule by|upper bound by|solved by|decision time) .*$", re.MULTILINE
 )
-
-sys.path.insert(0, str(DOCS))
-import api_pages  # noqa: E402
-from source_links import citations  # noqa: E402
 
 
 def blocks(text: str, language: str) -> list[str]:
@@ -51,6 +48,19 @@ def test_readme_transcript_is_real_output() -> None:
     assert code == 0
     found = "\n".join(line.rstrip() for line in out.splitlines()) + "\n"
     assert MEASURED.sub("", found) == MEASURED.sub("", printed)
+    ratio = f"{float(out.partition('competitive ratio')[2].split()[0]):.2f}"
+    front = " ".join((DOCS / "index.md").read_text(encoding="utf-8").split())
+    assert (
+        f"of {ratio} with its proof: no schedule of these twelve jobs earns more than {ratio}"
+        in front
+    )
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md", "docs/getting-started.md"])
+def test_pages_name_the_oldest_python(page: str) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    wanted = f"Python {project['requires-python'].removeprefix('>=')} or newer"
+    assert wanted in (ROOT / page).read_text(encoding="utf-8")
 
 
 def test_readme_snippets_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -96,6 +106,20 @@ def test_no_page_shows_a_prompt_in_a_block_that_is_copied_whole() -> None:
     for page in PAGES:
         for block in blocks(page.read_text(encoding="utf-8"), "(?:bash|sh|shell)"):
             assert not re.search(r"^[$>] ", block, re.MULTILINE), page.name
+
+
+def test_pages_have_no_output_that_was_typed_in_but_what_tests_compare() -> None:
+    """The transcripts of the README (above) and of a cluster (tests/kubernetes)."""
+    run = ("install", "submit", "observe", "operate")
+    compared = {"README.md", *(f"docs/kubernetes-{name}.md" for name in run)}
+    typed = set()
+    for path in (*DOCS.rglob("*.md"), *ROOT.glob("*.md")):
+        for block in blocks(path.read_text(encoding="utf-8"), "console"):
+            commands = block.replace("\\\n", " ").splitlines()
+            if any(line and not line.startswith("$ ") for line in commands):
+                typed.add(path.relative_to(ROOT).as_posix())
+    built = {page for page in typed if "/_build/" in page}
+    assert typed - compared - built == set()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

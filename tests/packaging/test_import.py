@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import re
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
@@ -68,27 +69,13 @@ def test_import_needs_numpy_alone_and_leaves_no_trace() -> None:
     assert found["threads"] == 1
 
 
-def test_one_import_is_enough_for_optimum_ratio_and_comparison() -> None:
-    import oasis
-    from experiments import competitive_ratio
-    from offline import solve
-
-    assert oasis.solve is solve
-    assert oasis.competitive_ratio is competitive_ratio
-    instance = oasis.generate("testbed", jobs=3, seed=1)
-    best = oasis.solve(instance, time_limit=60)
-    found = oasis.compare(instance, {"oasis": lambda: oasis.OASiS.from_instance(instance)})
-    assert best.objective is not None
-    assert best.objective >= found.policies["oasis"]["total_utility"] - 1e-6
-
-
 def test_rooms_are_imported_when_they_are_named() -> None:
     import oasis
 
-    assert oasis.model.utility.Sigmoid is oasis.Sigmoid
+    assert attrgetter("model.utility.Sigmoid")(oasis) is oasis.Sigmoid
     assert dir(oasis) == oasis.__all__  # no rooms, and nothing that it imports for itself
     with pytest.raises(AttributeError, match="module 'oasis' has no attribute 'simulated'"):
-        _ = oasis.simulated
+        attrgetter("simulated")(oasis)
 
 
 def test_every_public_name_is_in_the_documentation() -> None:

@@ -2,55 +2,81 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import ast
+import re
+from collections.abc import Iterator
 
 import pytest
+from said import prose
 
-from tests.packaging.figure_rows import ROOT, text_of
-from tests.packaging.page_numbers import Claim, claims_of
-from tests.packaging.test_docs import blocks
+from tests.packaging.test_docs import DOCS, blocks
 
-CLAIMS = [
-    claim
-    for path in sorted(Path(__file__).parent.glob("claims_*.txt"))
-    for claim in claims_of(path)
-]
-
-
-def name(claim: Claim) -> str:
-    return f"{claim.page.removeprefix('docs/')}: {claim.sentence[:60]}"
-
-
-@pytest.mark.parametrize("claim", CLAIMS, ids=name)
-def test_a_page_says_what_is_computed(claim: Claim) -> None:
-    claim.check()
+FIRST = "# The numbers of this page\n"
+WORDS = (
+    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
+    *("eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen"),
+    *("nineteen", "twenty"),
+)
+CELLS = {
+    path.relative_to(DOCS).with_suffix("").as_posix(): cell
+    for path in sorted(DOCS.rglob("*.md"))
+    for cell in blocks(path.read_text(encoding="utf-8"), r"{code-cell}\n:tags: \[remove-cell\]")
+    if cell.startswith(FIRST)
+}
 
 
-def test_pages_have_no_output_that_was_typed_in_but_what_tests_compare() -> None:
-    """The transcripts of the README (test_docs) and of a cluster (tests/kubernetes)."""
-    run = ("install", "submit", "observe", "operate")
-    compared = {"README.md", *(f"docs/kubernetes-{name}.md" for name in run)}
-    typed = set()
-    for path in (*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md")):
-        page = path.relative_to(ROOT).as_posix()
-        if "/_build/" in page:
-            continue
-        for block in blocks(text_of(page), "console"):
-            commands = block.replace("\\\n", " ").splitlines()
-            if any(line and not line.startswith("$ ") for line in commands):
-                typed.add(page)
-    assert typed - compared == set()
+@pytest.mark.parametrize("page", CELLS)
+def test_the_numbers_of_a_page_are_computed(page: str) -> None:
+    """The cell that checks them runs here and where the page is built."""
+    exec(compile(CELLS[page], f"docs/{page}.md", "exec"), {})
 
 
-def test_a_number_that_is_another_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = "Twelve jobs, 1.354 times"
-    monkeypatch.setattr("tests.packaging.page_numbers.prose", lambda _: text)
-    Claim("p", "@ jobs, @ times", "'Twelve', 1.354").check()
-    for claim, said in (
-        (Claim("p", "@ jobs, @ times", "'Twelve', 1.223"), "times"),
-        (Claim("p", "@ jobs are admitted", "'Twelve'"), "does not say"),
-        (Claim("p", "jobs, @ times", condition="printed[0] < 1.2"), "jobs"),
-        (Claim("p", "@ jobs"), "jobs"),
-    ):
-        with pytest.raises(AssertionError, match=said):
-            claim.check()
+@pytest.mark.parametrize("page", CELLS)
+def test_what_is_computed_is_what_the_page_says(page: str) -> None:
+    assert list(unsaid(CELLS[page], prose(page))) == []
+
+
+def unsaid(cell: str, said: str) -> Iterator[str | float]:
+    """Numbers that stand in the prose not once, nor in what the lines around them quote of it."""
+    for run in re.split(r"\n\n+", cell):
+        quotes = re.findall(r"""^# ["'](.*)["']$""", run, re.MULTILINE)
+        yield from (quote for quote in quotes if quote not in said)
+        for number in numbers(run):
+            written = re.compile(pattern(number))
+            if not any(map(written.search, quotes)) and len(written.findall(said)) != 1:
+                yield number
+
+
+def numbers(cell: str) -> Iterator[str | float]:
+    """What an assertion compares with, as it is written there: numbers, also in quotes."""
+    for node in ast.walk(ast.parse(cell)):
+        if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq):
+            literals = [node.comparators[-1]]
+            for one in literals:
+                literals += getattr(one, "elts", [])
+                if isinstance(one, ast.Constant) and re.match(r"-?\d", str(one.value)):
+                    yield one.value
+
+
+def pattern(number: str | float) -> str:
+    """The ways in which prose writes a number."""
+    ways = [str(number)]
+    if not isinstance(number, str):
+        power = f"{number:.0e}".partition("e")[2].replace("-0", "-").lstrip("+")
+        ways = [f"{number:g}", f"{number:,}", f"1e{power}", f"10^{{{power}}}"]
+        ways += [WORDS[int(number)]] if number in range(len(WORDS)) else []
+    return rf"(?i)(?<![\d.,])\b(?:{'|'.join(map(re.escape, ways))})(?![\d]|[.,]\d)"
+
+
+def test_a_number_that_is_another_is_found() -> None:
+    said = "Three jobs, 1,000 s, $10^{-9}$ and 1.50, not 12.4; 20 seeds, 20 nodes"
+    cell = (
+        "assert (f(), s) == (3, 1000)\nassert x == 1e-9 and f'{y:.2f}' == '1.50'\nassert z == 2 * 5"
+    )
+    assert list(numbers(cell)) == [3, 1000, 1e-9, "1.50"]
+    assert list(unsaid(cell, said)) == []
+    quoted = '# "20 seeds"\nassert seeds == 20'
+    assert list(unsaid(f"{quoted}\n\nassert nodes == 20", said)) == [20]
+    assert list(unsaid(quoted, said.replace("20 seeds", "30 seeds"))) == ["20 seeds"]
+    for number in (4, 12, 1e-8, "1.5"):
+        assert list(unsaid(f"assert a == {number!r}", said)) == [number]

@@ -7,13 +7,22 @@ import json
 from pathlib import Path
 
 import pytest
+from said import PAGES, prose
 
-from tests.benchmarks import ablation, distribution, dorm, table, traces
+from tests.benchmarks import distribution, dorm, sizes, table, traces
 from tests.packaging.commands import Oasis
-from tests.packaging.figure_rows import ROOT, trace
 from tests.philly_shape import philly_jobs
+from tests.unit.benchmarks import ablation, whole_numbers
 
-BENCHMARKS = ROOT / "docs" / "benchmarks"
+BENCHMARKS = PAGES / "benchmarks"
+
+
+def trace(name: str) -> Path:
+    """A public trace; the test is skipped where it is not at hand."""
+    path = traces.DATA / name
+    if not path.is_file():
+        pytest.skip(f"{name} is not at hand: set OASIS_DATA to the directory that has it")
+    return path
 
 
 def shown(name: str) -> list[dict[str, str]]:
@@ -81,3 +90,21 @@ def test_the_runs_of_dorm_are_those_of_its_program_and_every_milp_ends_somehow()
     for row in rows:
         ends = ("proven", "stopped by the node limit", "fell back")
         assert sum(int(row[end]) for end in ends) == int(row["MILPs"])
+
+
+def test_pages_say_on_what_the_benchmarks_run() -> None:
+    dorms = f"with {dorm.SERVERS} + {dorm.SERVERS} servers and {dorm.SLOTS} slots"
+    assert dorms in prose("benchmarks/simulator")
+    assert f"2<sup>{whole_numbers.BITS}</sup>" in prose("benchmarks/offline")
+    assert f"after {sizes.WORK:g} units of work" in prose("how-long")
+
+
+def test_pages_say_how_many_jobs_and_gpus_the_public_traces_have() -> None:
+    philly, nodes = (trace(name) for name in ("philly_sia.csv", "openb_node_list_gpu_node.csv"))
+    assert f"({len(philly_jobs(philly, '0e4a51')):,} jobs, 64 GPUs" in prose("simulator")
+    gpus, machines = (
+        [int(line.split(",")[column]) for line in path.read_text().splitlines()[1:] if line]
+        for path, column in ((philly, 2), (nodes, 3))
+    )
+    assert f"{100 * gpus.count(1) / len(gpus):.0f} % of the jobs of Philly" in prose("traces")
+    assert f"({sum(machines):,} GPUs in openb)" in prose("traces")

@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 
-from experiments.cli.options import flag
-from experiments.report.sections import commands_of
 from tests.packaging.commands import EXAMPLE, SMALL, Oasis, assert_refused
 from tests.unit.experiments.unusual import UNUSUAL
 
@@ -54,7 +52,8 @@ def test_a_result_is_made_again_to_the_byte(
 @pytest.mark.parametrize("option", UNUSUAL["oasis"])
 def test_short_flags_of_oasis_are_options_like_others(run: Oasis, option: str) -> None:
     value = UNUSUAL["oasis"][option]
-    short = ["--raw-units"] if option == "normalize" else [flag(option), str(value)]
+    flag = f"--{option.replace('_', '-')}"
+    short = ["--raw-units"] if option == "normalize" else [flag, str(value)]
     by_flag = json.loads(run("run", EXAMPLE, *short, "--json")[1])
     by_set = json.loads(run("run", EXAMPLE, "--set", f"oasis.{option}={value}", "--json")[1])
     assert by_flag["parameters"] == by_set["parameters"]
@@ -141,5 +140,4 @@ def test_the_command_of_a_report_repeats_every_option(
         return found
 
     first = document(["trace.csv", *shlex.split(options)])
-    (line,) = commands_of("result.json", first)
-    assert document(shlex.split(line)[2:]) == first
+    assert document(shlex.split(first["command"])[2:]) == first

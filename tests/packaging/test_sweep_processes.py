@@ -21,8 +21,6 @@ import pytest
 from pyarrow import parquet
 
 from experiments.sweep import Dask, expand, run_sweep
-from experiments.sweep.store import MEASURED
-from oasis.extras import EXTRAS, install_line
 from oasis.model.errors import OasisError
 from tests.packaging.commands import BLOCK
 from tests.sweeping import FATES, small
@@ -90,7 +88,7 @@ def records(output: Path) -> list[Path]:
 
 def content(output: Path) -> pa.Table:
     table = parquet.read_table(output)
-    return table.select([name for name in table.column_names if not name.startswith(MEASURED)])
+    return table.select([name for name in table.column_names if not name.startswith("measured.")])
 
 
 @pytest.fixture(scope="module")
@@ -300,6 +298,6 @@ def test_a_worker_that_lacks_a_package_is_named_before_any_cell_runs(
             run_sweep(cells, tmp_path / "o.parquet", executor=executor)
     text = str(caught.value)
     assert text.startswith("scheduler: 1 of 1 workers cannot do the cells, tcp://127.0.0.1:")
-    extra = install_line(EXTRAS[absent])
-    assert f"{what} needs {absent}: {extra}" in text
+    extra = {"highspy": "solve", "joblib": "sweep"}[absent]
+    assert f"{what} needs {absent}: pip install 'oasis-scheduler[{extra}]'" in text
     assert records(tmp_path / "o.parquet") == []

@@ -16,11 +16,11 @@ import numpy as np
 import pytest
 
 import oasis
-from oasis.traces.plain import FORMATS
 from tests.oracle import reference_schedulers
 from tests.packaging.commands import Oasis
 
 CASES = Path(__file__).parents[1] / "unit/traces/cases"
+FORMATS = sorted(path.stem for path in CASES.glob("*.json"))
 SAMPLES = dict.fromkeys(FORMATS, "a trace is recognised and its jobs are those that were written")
 SAMPLES |= {
     "plain": "plain jobs",

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 import oasis
 from oasis import OASiS, PriceBounds
+from oasis.testing import instances
 from tests.oracle.reference_search import textbook
-from tests.strategies import fewer, instances, of
+from tests.strategies import fewer, of
 
 SMALLEST = 1e-280  # utilities below it times capacities underflow
 

@@ -16,10 +16,10 @@ from tests.live import (
     TROUBLES,
     Drill,
     extent,
-    frozen,
     random_job,
 )
 from tests.strategies import fewer, of
+from tests.unit.states import frozen
 
 seeds = st.integers(0, 2**32 - 1)
 kinds = of(*KINDS)

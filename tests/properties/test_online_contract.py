@@ -9,18 +9,10 @@ from hypothesis import strategies as st
 
 import oasis
 from oasis import Constant, Instance, OASiS, PriceBounds, Sigmoid
+from oasis.testing import crowded_instances, utilities
 from tests import builders
 from tests.oracle import kinds
-from tests.strategies import (
-    all_instances,
-    bare,
-    crowded_instances,
-    fewer,
-    more,
-    of,
-    schedulers,
-    utilities,
-)
+from tests.strategies import all_instances, bare, fewer, more, of, schedulers
 
 
 def submit_all(scheduler, jobs):

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 import oasis
 from oasis import Cluster, Instance, Job, OASiS, PriceBounds, Server
+from oasis.testing import instances
 from tests.oracle import kinds
-from tests.strategies import RESOURCES, all_instances, instances, of
+from tests.strategies import RESOURCES, all_instances, of
 
 SHARES = np.linspace(0.0, 1.0, 33)
 

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 import oasis
 from oasis import Cluster, OASiS, Server
-from tests.strategies import all_instances, instances, schedulers, servers
+from oasis.testing import clusters, instances
+from tests.strategies import all_instances, schedulers
 
 ARRAYS = ("worker_used", "ps_used", "worker_prices", "ps_prices")
 
@@ -26,19 +27,8 @@ def written_out(cluster):
     return Cluster(cluster.resources, *groups, cluster.slot_seconds)
 
 
-def grouped_clusters():
-    """Up to nine servers in groups of identical ones."""
-    return st.builds(
-        lambda workers, ps: Cluster(("gpu", "cpu", "bandwidth_gbps"), workers, ps, 1.0),
-        servers("w", 9),
-        servers("p", 5),
-    )
-
-
 def grouped_instances():
-    return st.one_of(
-        all_instances(), instances(most_jobs=8, most_work=40, cluster=grouped_clusters())
-    )
+    return st.one_of(all_instances(), instances(most_jobs=8, most_work=40, cluster=clusters(9)))
 
 
 def check_columns(ledger):

@@ -28,8 +28,8 @@ from oasis import (
     simulate,
     verify,
 )
+from oasis.testing import instances_of_kinds, of_kinds, small_instances
 from tests.builders import policies
-from tests.strategies import instances_of_kinds, of_kinds, small_instances
 
 GRIDS = st.sampled_from([1, 1 << 40])
 TIMES = st.integers(0, 12).map(float)

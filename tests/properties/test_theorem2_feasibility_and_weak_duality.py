@@ -8,18 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oasis
+from oasis.testing import small_instances
 from offline import solve
 from tests.oracle import kinds
 from tests.oracle.reference_search import textbook
-from tests.strategies import (
-    all_instances,
-    bare,
-    fewer,
-    more,
-    prices,
-    schedulers,
-    small_instances,
-)
+from tests.strategies import all_instances, bare, fewer, more, prices, schedulers
 
 anything = st.one_of(all_instances(), bare(all_instances()), kinds.instances())
 small = st.one_of(small_instances(), bare(small_instances()), kinds.instances())

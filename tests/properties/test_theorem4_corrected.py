@@ -10,19 +10,11 @@ from hypothesis import strategies as st
 
 import oasis
 from oasis import Piecewise, Run
+from oasis.testing import small_instances
 from offline import solve
 from tests.oracle import kinds
 from tests.oracle.reference_search import textbook
-from tests.strategies import (
-    Maker,
-    all_instances,
-    bare,
-    fewer,
-    more,
-    of,
-    schedulers,
-    small_instances,
-)
+from tests.strategies import Maker, all_instances, bare, fewer, more, of, schedulers
 
 RELATIVE = 1e-9
 

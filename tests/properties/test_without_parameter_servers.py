@@ -16,15 +16,9 @@ from hypothesis import strategies as st
 
 import oasis
 from oasis import Cluster, LiveScheduler, PriceBounds, Server, make_policy
+from oasis.testing import crowded_instances
 from tests.builders import policies
-from tests.strategies import (
-    BANDWIDTH,
-    all_instances,
-    bare,
-    crowded_instances,
-    fewer,
-    without_servers,
-)
+from tests.strategies import BANDWIDTH, all_instances, bare, fewer, without_servers
 
 COMMITMENTS = ("none", "start", "arrival")
 

@@ -20,9 +20,6 @@ import numpy as np
 
 import oasis
 from experiments.evaluation.elastic_jobs import elastic_policy
-from experiments.evaluation.live import cluster_policy
-from experiments.evaluation.policies import POLICIES, entry_of
-from oasis.driver.driver import Driver
 from oasis.simulator import (
     ChangeCosts,
     Outage,
@@ -33,9 +30,10 @@ from oasis.simulator import (
     rigid_workload,
 )
 from offline import configuration_bound, solve
+from tests.builders import policies
 from tests.live import KINDS, Drill
 from tests.recorded.outputs import leaves, repeatable
-from tests.unit.kubernetes.fakes import FakeCluster, site_for, specs_of
+from tests.unit.kubernetes.fakes import cluster_with
 
 Run = tuple[str, Callable[[], dict[str, Any]]]  # its name, and how to make it
 
@@ -93,7 +91,7 @@ def _named(name: str, options: dict[str, Any]) -> str:
 def _simulated() -> Iterator[Run]:
     for label, made in INSTANCES.items():
         instance = oasis.generate(**made)
-        for name in POLICIES:
+        for name in policies():
             for options in VARIANTS.get(name, [{}]):
                 run = partial(of_run, instance, name, options)
                 yield f"simulate {label} {_named(name, options)}", run
@@ -101,7 +99,7 @@ def _simulated() -> Iterator[Run]:
 
 def of_run(instance: oasis.Instance, name: str, options: dict[str, Any]) -> dict[str, Any]:
     """A run on an instance: what it earned, whom it admitted, what ran where."""
-    run = oasis.simulate(instance, entry_of(name).make(instance, options))
+    run = oasis.simulate(instance, oasis.make_policy(name, instance, **options))
     decided = [
         [d.job_id, d.admitted, d.completion, d.utility, d.payoff, d.cost] for d in run.decisions
     ]
@@ -131,11 +129,11 @@ def _replayed() -> Iterator[Run]:
     for placement in ("pooled", "whole"):
         workload = rigid_workload(jobs, 3, 8, placement)
         how = {} if placement == "pooled" else {"costs": costs, "outages": outages}
-        for name, entry in POLICIES.items():
-            if entry.needs_instance:
+        for name in policies():
+            if name in ("oasis", "recourse"):  # which need an instance
                 continue
             for options in VARIANTS.get(name, [{}]):
-                make = partial(entry_of(name).make, None, options)
+                make = partial(oasis.make_policy, name, **options)
                 run = partial(of_outcome, workload, make, **how)
                 yield f"replay {placement} {_named(name, options)}", run
 
@@ -164,7 +162,7 @@ def _elastic() -> Iterator[Run]:
     files = json.loads((Path(__file__).parent / "elastic.json").read_text(encoding="utf-8"))
     for label, data in files.items():
         made = elastic_from_dict(data)
-        for name in POLICIES:
+        for name in policies():
             make = partial(elastic_policy, name, {}, made, 300.0)
             yield f"elastic {label} {name}", partial(of_outcome, made, make)
 
@@ -198,25 +196,22 @@ def of_drill(make: Callable[[], oasis.LiveScheduler], seed: int) -> dict[str, An
 def _on_a_cluster() -> Iterator[Run]:
     for label in ("testbed", "small"):
         instance = oasis.generate(**INSTANCES[label])
-        for name in POLICIES:
+        for name in policies():
             yield f"cluster {label} {name}", partial(of_cluster, instance, name)
 
 
 def of_cluster(instance: oasis.Instance, name: str) -> dict[str, Any]:
     """The jobs of an instance on a cluster in memory, whose second machine is down for a while."""
-    bounds = oasis.PriceBounds.from_instance(instance)
-    ahead = instance.horizon
-    make = cluster_policy(name, {}, lookahead=ahead, bounds=lambda _: bounds)
-    cluster = FakeCluster(Driver(make(), site_for(instance, None)), specs_of(instance))
+    cluster, last = cluster_with(name, instance), 3 * instance.horizon
     cluster.down = {slot: {1} for slot in range(3, 6)}
-    cluster.run(3 * ahead)
+    cluster.run(last)
     held = [[slot, uid, *map(list, what.by_group)] for slot, uid, what in cluster.history]
     return {
         "total": sum(cluster.completed.values()),
         "admitted": len(cluster.jobs) - len(cluster.rejected),
         "decisions": digest([cluster.completed, cluster.rejected]),
         "schedules": digest(held),
-        "calls": 3 * ahead,
+        "calls": last,
     }
 
 

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache
 from itertools import takewhile
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -63,9 +63,9 @@ def _main() -> None:
     import pandas  # noqa: F401
     import pulp  # noqa: F401
 
-    from experiments.cli import commands
-    from experiments.cli.main import main
+    from oasis.__main__ import main
 
+    commands = importlib.import_module("experiments.cli.commands")
     for each in pkgutil.walk_packages(commands.__path__, f"{commands.__name__}."):
         importlib.import_module(each.name)
 
@@ -77,7 +77,8 @@ def _main() -> None:
             os.chdir(folder)
             for number, name in enumerate(files):
                 os.dup2(os.open(name, os.O_CREAT | os.O_RDWR), number)
-            _end_with(partial(main, words))
+            sys.argv = ["oasis", *words]
+            _end_with(main)
         _, status = os.wait()
         print(os.waitstatus_to_exitcode(status), flush=True)  # noqa: T201
 

@@ -20,7 +20,7 @@ from oasis.model.schedule import SERVER, SLOT
 from oasis.scheduling.job import NOTHING, Allocation
 from oasis.scheduling.policy import Planner, Policy, wants
 from oasis.scheduling.site import site_of
-from tests.unit.kubernetes.fakes import FakeCluster, site_for, specs_of
+from tests.unit.kubernetes.fakes import cluster_with, site_for, specs_of
 from tests.unit.online.test_recourse_stays import cluster_of_equals
 
 SLOTS = 30
@@ -240,9 +240,7 @@ def test_no_job_is_changed_before_its_time(name, seed):
 
 def on_a_cluster(instance, name):
     """What a policy decides on a cluster in memory, one machine of which is down for a while."""
-    bounds = oasis.PriceBounds.from_instance(instance)
-    make = cluster_policy(name, {}, lookahead=instance.horizon + 1, bounds=lambda _: bounds)
-    cluster = FakeCluster(Driver(make(), site_for(instance, None)), specs_of(instance))
+    cluster = cluster_with(name, instance, more=1)
     cluster.down = {slot: {0} for slot in range(1, 3)}
     cluster.run(3 * instance.horizon)
     return cluster.completed, cluster.rejected, cluster.history

@@ -24,8 +24,8 @@ from oasis.online.recourse import planner
 from oasis.online.recourse.admission import AtPrices
 from oasis.online.recourse.policy import Recourse
 from tests import builders
-from tests.damage import changed_and_loaded
-from tests.live import CLUSTER, KINDS, LOOKAHEAD, Drill, frozen, random_job
+from tests.live import CLUSTER, KINDS, LOOKAHEAD, Drill, random_job
+from tests.unit.states import changed_and_loaded, frozen
 
 ROOT = Path(__file__).parents[3]
 
@@ -35,7 +35,7 @@ def killed_and_reopened(directory: Path, kind: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     steps = 40
     journal, wanted = directory / "journal", int(rng.integers(1, steps))
-    command = [sys.executable, "-m", "tests.live_process", str(journal), kind, str(seed)]
+    command = [sys.executable, "-m", "tests.live", str(journal), kind, str(seed)]
     with subprocess.Popen(
         [*command, str(steps)],
         stdout=subprocess.PIPE,

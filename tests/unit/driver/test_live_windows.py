@@ -16,10 +16,10 @@ from tests.live import (
     KINDS,
     SERVERS,
     check_windows,
-    frozen,
     random_job,
     random_window,
 )
+from tests.unit.states import frozen
 
 POLICIES: dict[str, Callable[[], Any]] = {"fifo": lambda: FIFO(3), "srtf": lambda: SRTF(3)}
 

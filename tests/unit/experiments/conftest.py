@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from oasis.model.examples import example_text
 from tests.builders import exit_code
-
-sys.path.insert(0, str(Path(__file__).parents[3] / "docs"))  # curate and verdicts
 
 Call = Callable[..., tuple[int, str, str]]
 GIVEN = Path(__file__).parents[2] / "recorded/files"  # beside the recorded commands

@@ -190,6 +190,9 @@ def test_the_policy_of_a_cluster_is_oasis_where_its_bounds_are_given(tmp_path):
     with pytest.raises(oasis.OasisError, match="--bounds: expected a file with U and L"):
         live.cluster_policy("oasis", {}, lookahead=10)
     assert live.cluster_policy("recourse", {"rounds": 2}, lookahead=10)().name == "recourse"
+    assert (
+        live.cluster_policy("baselines:SRTF", {"seed": 3}, lookahead=10)().parameters["seed"] == 3
+    )
     learned = learn_prices([instance])
     learned.write(prices)
     assert live.read_bounds(prices, 10)(instance.cluster).alpha == learned.bounds.alpha

@@ -18,8 +18,8 @@ from experiments.evaluation.description import (
 )
 from experiments.plotting.servers import plot_load
 from oasis import Cluster, Constant, Instance, Job, Server
+from oasis.testing import instances
 from tests import builders
-from tests.strategies import instances
 
 JOB = builders.job(
     "j",

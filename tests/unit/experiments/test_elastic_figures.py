@@ -7,6 +7,7 @@ import math
 from dataclasses import fields
 
 import pytest
+from said import data, rows
 
 from baselines import Dragon
 from experiments.figures import EXPERIMENTS, FIGURES, FigureSettings, dragon, kod2
@@ -27,7 +28,6 @@ from experiments.figures.dragon_readings import Coded, Released
 from experiments.figures.priority_queue import PRINTED, READ, SCENARIOS, scenario
 from oasis.model.utility import Constant, Deadline
 from oasis.simulator import Machine, PolicyJob, Site, Workload, replay
-from tests.packaging.figure_rows import data, rows
 from tests.philly_shape import philly_shaped
 from tests.unit.experiments.test_plotting import assert_readable
 

@@ -29,11 +29,12 @@ from oasis.scheduling import Plan, View
 from oasis.simulator import elastic_from_dict
 from oasis.simulator.result import Run
 from oasis.solvers import Status
+from oasis.testing import small_instances
 from offline import WarmStart, solve
 from offline.state import SolveState
 from tests import builders
 from tests.builders import elastic_data
-from tests.strategies import fewer, small_instances
+from tests.strategies import fewer
 
 INSTANCE = oasis.read("docs/examples/congested.json")
 

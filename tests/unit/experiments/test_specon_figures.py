@@ -7,11 +7,11 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from said import data
 
 from baselines import FIFO
 from experiments.figures import specon, specon_draws
 from oasis.simulator import replay
-from tests.packaging.figure_rows import data
 
 
 def rows_of(figure):

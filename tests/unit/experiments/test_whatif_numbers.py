@@ -9,6 +9,7 @@ from statistics import median
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,7 +26,14 @@ from oasis.scheduling.job import Allocation
 from oasis.scheduling.policy import BasePolicy, Plan, View
 from oasis.simulator import PlainJob, Policy, replay, rigid_workload
 from tests.unit.experiments.test_plotting import assert_readable
-from tests.whatif_jobs import jobs_frame
+
+
+def jobs_frame(jobs: list[PlainJob]) -> pd.DataFrame:
+    """Let the records be the frame of a trace."""
+    fields = PlainJob.__dataclass_fields__
+    return whatif.jobs_frame(
+        pd.DataFrame([{name: getattr(job, name) for name in fields} for job in jobs])
+    )
 
 
 def drawn(count: int = 60, *, recorded: bool = True, seed: int = 1) -> list[PlainJob]:

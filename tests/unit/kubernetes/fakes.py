@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from experiments.evaluation.live import cluster_policy
+from oasis import PriceBounds
 from oasis.driver.driver import Driver
 from oasis.driver.entry import Facts
 from oasis.kubernetes.cluster.nodes import places_of, site_of
@@ -31,6 +33,17 @@ def site_for(instance: Instance, horizon: int | None, clock: SlotClock = CLOCK) 
     nodes = {node["metadata"]["name"]: node for node in node_objects(instance.cluster)}
     places = places_of(nodes.values(), None)
     return site_of(places, nodes, {}, DEFAULT_RESOURCES, clock.work_seconds, horizon)
+
+
+def cluster_with(name: str, instance: Instance, more: int = 0) -> FakeCluster:
+    """The jobs of an instance on a cluster in memory, by a policy that is told their U and L.
+
+    It plans so many slots further than the instance has.
+    """
+    bounds = PriceBounds.from_instance(instance)
+    ahead = instance.horizon + more
+    make = cluster_policy(name, {}, lookahead=ahead, bounds=lambda _: bounds)
+    return FakeCluster(Driver(make(), site_for(instance, None)), specs_of(instance))
 
 
 class FakeCluster:

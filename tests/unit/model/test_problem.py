@@ -14,9 +14,9 @@ import oasis
 from oasis.model.job import Job, remaining_job
 from oasis.model.resources import ResourceVector
 from oasis.model.utility import Constant, later
+from oasis.testing import clusters, instances, jobs
 from tests import builders
 from tests.oracle.reference_search import minibatch_slots, ps_for, total_work
-from tests.strategies import clusters, instances, jobs
 
 JOB = Job(
     id="j",

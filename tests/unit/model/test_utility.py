@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oasis.model.utility import Constant, Deadline, Piecewise, Sigmoid, Utility, UtilityColumns
-from tests.strategies import utilities
+from oasis.testing import utilities
 
 DELAYS = np.arange(0, 40)
 

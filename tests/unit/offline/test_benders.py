@@ -17,6 +17,7 @@ import oasis
 from oasis.solvers import Status, highs
 from oasis.solvers.budget import Budget
 from oasis.solvers.lp import Relaxation
+from oasis.testing import small_instances
 from offline import BendersParams, solve
 from offline.benders.decomposition import LEVELS
 from offline.benders.master import CountModel
@@ -25,10 +26,10 @@ from offline.heuristics.window_search import WindowSearch
 from offline.model.arrays import GROUPS, OfflineArrays
 from offline.patterns import CutGenerator, PatternPool, classes
 from offline.state import trivial_bound
-from tests.linear import as_pulp
 from tests.oracle.odds import CROSSED, at_odds, crossed, quarrels, unit_job
 from tests.oracle.tiny import FALSE_OPTIMA, seeded, tiny_instance
-from tests.strategies import all_instances, bare, fewer, of, small_instances
+from tests.strategies import all_instances, bare, fewer, of
+from tests.unit.linear import as_pulp
 
 NO_LIMIT = Budget()
 PROOF = 1e-6

@@ -19,8 +19,8 @@ from offline.model.arrays import OfflineArrays
 from offline.model.capacities import Cover, fits
 from offline.model.milp import CompactModel
 from tests import builders
-from tests.benchmarks import cpsat
-from tests.linear import as_pulp
+from tests.unit.benchmarks import cpsat
+from tests.unit.linear import as_pulp
 
 EXCESSES = (0.0, 0.9e-9, 1.0013e-9, 1.2e-9, 1.5e-9, 1.9e-9, 2.5e-9)
 PARTS = (

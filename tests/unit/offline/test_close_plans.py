@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 from oasis.solvers import Status, highs
 from oasis.solvers.arrays import narrowed
 from oasis.solvers.budget import Budget
+from oasis.testing import crowded_instances, small_instances
 from offline.benders import primal
 from offline.benders.master import CountModel
 from offline.benders.primal import close_plan
 from offline.benders.subproblem import Separation
 from offline.model.arrays import GROUPS, OfflineArrays
-from tests.linear import as_pulp
-from tests.strategies import crowded_instances, fewer, small_instances
+from tests.strategies import fewer
+from tests.unit.linear import as_pulp
 
 SLACK = 1e-6
 

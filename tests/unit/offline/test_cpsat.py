@@ -1,6 +1,6 @@
 """CP-SAT against enumeration: a second exact solver of the compact model, in whole numbers.
 
-The benchmarks have it as a peer (`tests.benchmarks.cpsat`), so what it says must be true.
+The benchmarks have it as a peer (`tests.unit.benchmarks.cpsat`), so what it says must be true.
 """
 
 import math
@@ -14,15 +14,16 @@ import oasis
 from oasis import SolverError
 from oasis.model.rounding import CAPACITY_TOLERANCE
 from oasis.solvers import Status
+from oasis.testing import small_instances
 from offline import solve
 from offline.model.arrays import OfflineArrays
 from offline.model.milp import CompactModel
 from offline.state import OUTWARD
-from tests.benchmarks import cpsat, whole_numbers
-from tests.benchmarks.whole_numbers import WholeModel, whole_model, whole_row
 from tests.builders import seeds
 from tests.oracle.tiny import FALSE_OPTIMA, seeded, tiny_instance
-from tests.strategies import fewer, small_instances
+from tests.strategies import fewer
+from tests.unit.benchmarks import cpsat, whole_numbers
+from tests.unit.benchmarks.whole_numbers import WholeModel, whole_model, whole_row
 from tests.unit.offline.test_milp import hard, instance, job
 
 LIMIT = 1.0 + CAPACITY_TOLERANCE

@@ -13,6 +13,7 @@ from hypothesis import given
 import oasis
 from oasis.model.errors import VerificationError
 from oasis.solvers.budget import Budget, WorkCounter
+from oasis.testing import small_instances
 from offline import solve
 from offline.heuristics import recombination, window_search
 from offline.heuristics.best_solution import BestSolution, DualValues, PartialSolution, is_better
@@ -20,7 +21,7 @@ from offline.heuristics.recombination import Alternation, take_up
 from offline.heuristics.window_search import WindowSearch
 from offline.model.arrays import OfflineArrays
 from offline.state import SolveState, warm_start_of
-from tests.strategies import fewer, small_instances
+from tests.strategies import fewer
 
 INSTANCE = oasis.generate("calibrated", jobs=30, worker_servers=4, ps_servers=4, horizon=30, seed=3)
 ARRAYS = OfflineArrays.of(INSTANCE)

@@ -36,8 +36,8 @@ from offline.model.milp import CompactModel
 from offline.periods import PeriodModel
 from tests import builders
 from tests.benchmarks.streams import calibrated
-from tests.linear import as_pulp
 from tests.oracle.tiny import FALSE_OPTIMA, seeded, tiny_instance
+from tests.unit.linear import as_pulp
 from tests.unit.offline.test_benders import misfits, with_cuts
 
 # Models of the masters with all that is not needed left out; the order of their rows matters.

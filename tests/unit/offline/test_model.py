@@ -20,6 +20,7 @@ from oasis.model.rounding import CAPACITY_TOLERANCE
 from oasis.solvers import Solution, Status, highs
 from oasis.solvers.arrays import ArrayModel, RowArrays
 from oasis.solvers.budget import Budget
+from oasis.testing import small_instances
 from offline import OfflineModel, solve
 from offline.benders.master import CountModel
 from offline.enumeration import fitting_counts
@@ -37,8 +38,8 @@ from offline.params import EnumerationParams
 from offline.patterns import Cut
 from offline.state import Phase, SolveState
 from tests import builders
-from tests.linear import as_pulp
-from tests.strategies import fewer, small_instances
+from tests.strategies import fewer
+from tests.unit.linear import as_pulp
 
 TINY = oasis.generate("testbed", jobs=3, worker_servers=1, ps_servers=1, horizon=4, seed=3)
 

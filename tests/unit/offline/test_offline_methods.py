@@ -17,10 +17,11 @@ import oasis
 from oasis import Server
 from oasis.model.schedule import committed
 from oasis.solvers import TRUST, Status
+from oasis.testing import small_instances
 from offline import METHODS, solve
 from offline.column_generation.bound import configuration_bound
 from tests.oracle.tiny import seeded, tiny_instance
-from tests.strategies import all_instances, bare, fewer, prices, small_instances
+from tests.strategies import all_instances, bare, fewer, prices
 
 INEXACT = {"colgen"}  # closes the gap of the configuration LP only by luck
 NAMED = [method for method in METHODS if method != "auto"]  # which only chooses among them

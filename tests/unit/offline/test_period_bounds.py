@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from oasis.model.schedule import COUNT, SLOT
 from oasis.solvers import highs
 from oasis.solvers.budget import Budget, WorkLimit
+from oasis.testing import crowded_instances
 from offline import periods as bounding
 from offline import solve
 from offline.benders.master import CountModel
@@ -18,7 +19,7 @@ from offline.heuristics.best_solution import BestSolution, PartialSolution
 from offline.model.arrays import OfflineArrays
 from offline.periods import PeriodBound, PeriodModel, rate_row
 from offline.state import SolveState
-from tests.strategies import crowded_instances, fewer
+from tests.strategies import fewer
 
 SLACK = 1e-6
 

@@ -13,12 +13,13 @@ from oasis import VerificationError, verify
 from oasis.model.schedule import Schedule
 from oasis.solvers import Solution, Status
 from oasis.solvers.budget import Budget
+from oasis.testing import crowded_instances, small_instances
 from offline.heuristics import recombination
 from offline.heuristics.best_solution import PartialSolution
 from offline.heuristics.recombination import recombine
 from offline.model.arrays import OfflineArrays
 from tests.oracle.tiny import on_one_server
-from tests.strategies import crowded_instances, fewer, small_instances
+from tests.strategies import fewer
 
 
 def drawn(arrays, rng):

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from oasis.certify.verify import verify
 from oasis.solvers.budget import WorkLimit
+from oasis.testing import small_instances
 from offline.benders import replanning
 from offline.benders.master import CountModel
 from offline.benders.primal import PrimalHeuristic
@@ -17,7 +18,7 @@ from offline.heuristics.best_solution import BestSolution, DualValues, PartialSo
 from offline.model.arrays import OfflineArrays
 from offline.state import SolveState
 from tests.oracle.odds import crossed, quarrels
-from tests.strategies import fewer, small_instances
+from tests.strategies import fewer
 from tests.unit.offline.test_benders import optimum
 
 

@@ -15,6 +15,7 @@ from oasis.model.schedule import placements
 from oasis.solvers import PROOF, Solution, Status
 from oasis.solvers.budget import Budget
 from oasis.solvers.running import RunningSolve
+from oasis.testing import small_instances
 from offline import solve
 from offline.benders import decomposition as masters
 from offline.benders import primal
@@ -26,7 +27,7 @@ from offline.model.arrays import GROUPS, OfflineArrays
 from offline.problem import OfflineProblem
 from offline.state import SolveState, warm_start_of
 from tests.oracle.odds import CROSSED, at_odds, quarrels, unit_job
-from tests.strategies import fewer, small_instances
+from tests.strategies import fewer
 from tests.unit.offline.test_benders import (
     SMALL,
     Patience,

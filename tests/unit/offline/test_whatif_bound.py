@@ -15,7 +15,7 @@ from oasis.simulator import PlainJob, replay, rigid_workload
 from offline import rigid_bound
 from offline.rigid_bound import rigid_mean_bound
 from offline.rigid_utility import rigid_utility_bound
-from tests.whatif_jobs import jobs_frame
+from tests.unit.experiments.test_whatif_numbers import jobs_frame
 
 WORKLOADS = 200
 SLOW = ("dorm",)  # an integer programme at each event

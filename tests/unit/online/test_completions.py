@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from oasis.model.job import Job
 from oasis.model.utility import Constant, Deadline, Piecewise, Sigmoid
 from oasis.online.completions import HEAD, completions
-from tests.strategies import fewer, jobs
+from oasis.testing import jobs
+from tests.strategies import fewer
 
 # 6 worker-slots, at most 3 workers at once: two slots at least.
 JOB = Job("j", 2, 2, 3, 1, 1.0, 0.0, {"gpu": 1.0}, {}, Constant(8.0))

@@ -24,7 +24,7 @@ from oasis import (
 from oasis.model.files import save_state, saved_state
 from oasis.model.groups import GROUPS
 from oasis.online.oasis import CHECKPOINT, OASiS
-from tests.damage import changed_and_loaded
+from tests.unit.states import changed_and_loaded
 
 CLUSTER = Cluster(("cpu",), (Server("w", {"cpu": 2.0}),), (Server("p", {"cpu": 2.0}),), 1.0)
 JOB = Job("a", 1, 1, 2, 1, 1.0, 0.0, {"cpu": 1.0}, {}, Constant(4.0))

@@ -28,7 +28,8 @@ from oasis.online.recourse.live_job import grid_of, on_grid
 from oasis.online.recourse.planner import ruin_and_recreate
 from oasis.online.search import Search
 from oasis.online.server_group import ServerGroup
-from tests.strategies import all_instances, crowded_instances, fewer, of
+from oasis.testing import crowded_instances
+from tests.strategies import all_instances, fewer, of
 
 ALL = st.one_of(all_instances(), crowded_instances())
 

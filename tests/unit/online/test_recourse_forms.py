@@ -21,8 +21,8 @@ from oasis import (
 from oasis.driver.policy_state import policy_state, restore_policy
 from oasis.online.recourse import Commitment, Replanner
 from tests.builders import nightly
-from tests.live import plain_state
 from tests.oracle import kinds
+from tests.unit.states import plain_state
 
 CASES = pytest.mark.parametrize("cases", [range(20), *nightly(range(20, 60))])
 ON_AB = Cluster(

@@ -20,8 +20,9 @@ from oasis.online.recourse.params import RecourseParams
 from oasis.online.recourse.planner import ruin_and_recreate, start_over
 from oasis.online.recourse.working_plan import NEXT_TO_NOTHING, WorkingPlan, prefer_early
 from oasis.online.search import Search
+from oasis.testing import clusters, jobs
 from tests import builders
-from tests.strategies import clusters, fewer, jobs
+from tests.strategies import fewer
 
 CLUSTER = builders.cluster(gpus=2.0, servers=2)
 FLAT = RecourseParams(discount=1.0)

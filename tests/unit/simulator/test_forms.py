@@ -17,7 +17,8 @@ from oasis.model.groups import TaskGroup
 from oasis.scheduling import BasePolicy, BestFit, Machine, Plan, PolicyJob, Room, Site, View
 from oasis.scheduling.site import policy_job, site_of
 from oasis.simulator import Engine, Workload, replay
-from tests.strategies import fewer, instances_of_kinds
+from oasis.testing import instances_of_kinds
+from tests.strategies import fewer
 
 KINDS = ("a", "b", "c")
 SITE = Site(("gpu",), tuple(Machine(kind, (4.0,), labels={"gpu": kind}) for kind in KINDS))

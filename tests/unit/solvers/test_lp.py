@@ -18,8 +18,8 @@ from oasis.solvers import Status, highs
 from oasis.solvers.arrays import ArrayModel, RowArrays
 from oasis.solvers.budget import Budget
 from oasis.solvers.lp import Relaxation, weak_duality_bound
-from tests.linear import as_arrays
 from tests.strategies import fewer
+from tests.unit.linear import as_arrays
 
 
 def model() -> pulp.LpProblem:

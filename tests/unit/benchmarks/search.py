@@ -1,4 +1,4 @@
-"""The tables of docs/benchmarks/search: ``python -m tests.benchmarks.search [section ..]``.
+"""The tables of docs/benchmarks/search: ``python -m tests.unit.benchmarks.search [section ..]``.
 
 Each section takes a minute or so; without arguments all of them run. Tables are printed, and with
 ``--csv docs/benchmarks/search`` written to the files that the page shows.
@@ -20,10 +20,11 @@ from oasis import Instance, Job, OASiS
 from oasis.model.rounding import FloatArray
 from oasis.online.dp import best_split
 from oasis.solvers import highs
-from tests.benchmarks import milp, streams
-from tests.benchmarks.replay import assert_equal, fastest, one_pass, replay
+from tests.benchmarks import streams
 from tests.benchmarks.table import write
-from tests.benchmarks.textbook import Textbook, TunedTextbook, compile_all, tuned_split
+from tests.unit.benchmarks import milp
+from tests.unit.benchmarks.replay import assert_equal, fastest, one_pass, replay
+from tests.unit.benchmarks.textbook import Textbook, TunedTextbook, compile_all, tuned_split
 from tests.unit.online.test_split import arbitrary_row, fits, runs, stepped_row
 
 RIVALS = ("textbook", "tuned")
@@ -230,35 +231,6 @@ def _times(instance: Instance, count: int, copies: int) -> Instance:
     return replace(instance, cluster=oasis.Cluster(cluster.resources, *parts, cluster.slot_seconds))
 
 
-def forms() -> Iterator[Table]:
-    """Jobs of three forms on servers of four kinds, beside the same jobs in one form for any kind.
-
-    T = 300, H = K = 50, the same ledger, which has the jobs of three forms.
-    """
-    rows: list[Sequence[object]] = []
-    for kind, jobs in STREAMS:
-        sides = np.concatenate([forms_beside_one(kind, jobs, seed) for seed in (0, 1)])
-        one, three = sides.T
-        label = f"{LABELS[kind]}, {jobs} jobs"
-        rows.append((label, len(one), both(one), both(three), *ratios(three, one)))
-    header = ("stream", "decisions", "one form", "three forms", "median", "p99")
-    yield "forms", header, rows
-
-
-def forms_beside_one(kind: str, jobs: int, seed: int) -> FloatArray:
-    """Milliseconds of each decision on a job in one form for any machine, and in three; (n, 2)."""
-    instance = streams.of_kinds(streams.STREAMS[kind](300, 50, jobs, seed))
-    scheduler = OASiS.from_instance(instance)
-    found = []
-    for job in instance.jobs_by_arrival():
-        plain = replace(job, speeds=None)
-        _, one = fastest(lambda plain=plain: scheduler.quote(plain))
-        _, three = fastest(lambda job=job: scheduler.quote(job))
-        found.append((one, three))
-        scheduler.submit(job)
-    return np.array(found)
-
-
 def adversarial() -> Iterator[Table]:
     """The split alone on costs without structure: 300 slots, no two of them alike, N = 50."""
     compile_all()
@@ -299,7 +271,6 @@ SECTIONS = {
     "solver": solver,
     "growth": growth,
     "groups": groups,
-    "forms": forms,
     "adversarial": adversarial,
 }
 

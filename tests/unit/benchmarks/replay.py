@@ -12,7 +12,7 @@ import numpy as np
 from oasis import Decision, Instance, Job, OASiS
 from oasis.model.rounding import FloatArray
 from oasis.online.search import searches
-from tests.benchmarks.textbook import Textbook, TunedTextbook, compile_all
+from tests.unit.benchmarks.textbook import Textbook, TunedTextbook, compile_all
 
 REPEATS = 3
 SIDES = ("quote", "search", "commit", "textbook", "tuned")

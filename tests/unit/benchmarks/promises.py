@@ -1,4 +1,4 @@
-"""Measure the worth of later promises: ``python -m tests.benchmarks.promises FILE.csv``.
+"""Measure the worth of later promises: ``python -m tests.unit.benchmarks.promises FILE.csv``.
 
 Recourse promises on arrival, where sampled futures decide, by the slot in which a job is still
 worth a share of what it is worth as planned. Utility as a share of what recourse without any

@@ -1,7 +1,11 @@
-"""Damage to saved states: random changes, with and without a checksum that fits them."""
+"""Saved states: as plain values to compare, and damaged, with and without a checksum that fits."""
 
 from __future__ import annotations
 
+import base64
+import io
+import pickle
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,11 +13,49 @@ from typing import Any
 import numpy as np
 import pytest
 
-from oasis import OasisError
+from oasis import LiveScheduler, OasisError
+from oasis.driver.live import SNAPSHOT
+from oasis.driver.policy_state import _StateReader
 from oasis.model.files import save_state, saved_state
 
 VALUES: tuple[Any, ...] = (None, True, -5, 10**18, 0.5, -5.0, float("nan"), float("inf"))
 OTHERS: tuple[Any, ...] = ("", "x", [], {}, [[]])
+
+
+class _Plain(_StateReader):
+    """Reads the state of a policy as lists: which equal texts are one object does not matter."""
+
+    def __init__(self, text: str) -> None:
+        content = zlib.decompress(base64.b64decode(text))
+        pickle.Unpickler.__init__(self, io.BytesIO(content))
+
+    def persistent_load(self, name: Any) -> Any:
+        return ["named", name]
+
+    def made(self, *parts: Any) -> Any:
+        return list(parts) if len(parts) == 2 else parts  # a tuple may be a key
+
+    def filled(self, made: Any, state: Any) -> None:
+        made.append(state)
+
+    def array(self, kind: str, shape: Any, data: Any) -> Any:
+        return [kind, shape, bytes(data)]
+
+    def generator(self, *parts: Any) -> Any:
+        return parts
+
+
+def plain_state(text: str) -> str:
+    """The state of a policy, to compare it bit for bit."""
+    return repr(_Plain(text).load())
+
+
+def frozen(scheduler: LiveScheduler, directory: Path) -> str:
+    """The whole state, to compare it bit for bit."""
+    path = directory / "frozen"
+    scheduler.save(path)
+    state = saved_state(path, SNAPSHOT)
+    return repr((plain_state(state["state"].pop("policy")), state))
 
 
 def changed_and_loaded(

@@ -1,6 +1,6 @@
 """The compact model (1)-(13) with CP-SAT of OR-Tools: an outside peer of the offline methods.
 
-It gets the rows that HiGHS gets, in whole numbers (`tests.benchmarks.whole_numbers`): a
+It gets the rows that HiGHS gets, in whole numbers (`tests.unit.benchmarks.whole_numbers`): a
 relaxation, so that its bounds are bounds, by less than 1e-9 of a capacity. Each of its solutions is
 verified as it comes; one that breaks a constraint is not counted, but listed as ``refused`` in the
 result's parameters. The objective is recomputed from the schedules. Utilities are rounded up, which
@@ -32,7 +32,7 @@ from offline import OfflineResult
 from offline.model.arrays import OfflineArrays
 from offline.model.milp import CompactModel
 from offline.state import Phase, SolveState, conclude
-from tests.benchmarks.whole_numbers import WholeModel, whole_model
+from tests.unit.benchmarks.whole_numbers import WholeModel, whole_model
 
 # -P: what lies beside the script is not to be found before OR-Tools and what that needs
 PROCESS = [sys.executable, "-P", str(Path(__file__).with_name("cpsat_process.py"))]
@@ -82,7 +82,7 @@ def solve_cpsat(
 
 
 def _request(whole: WholeModel, hint: Mapping[str, float] | None, budget: Budget) -> dict[str, Any]:
-    """The request that `tests.benchmarks.cpsat_process` reads."""
+    """The request that `tests.unit.benchmarks.cpsat_process` reads."""
     until = time.time() + budget.left
     return {
         "upper": whole.upper,

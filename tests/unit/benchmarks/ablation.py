@@ -1,7 +1,7 @@
 """Ablation of the offline methods: everything switched on, then one part off at a time.
 
-    python -m tests.benchmarks.ablation --csv solves.csv
-    python -m tests.benchmarks.ablation --table solves.csv
+    python -m tests.unit.benchmarks.ablation --csv solves.csv
+    python -m tests.unit.benchmarks.ablation --table solves.csv
 
 Each solve has one core, or two and thus a second process, for as long as LIMITS says. What the file
 has already is not solved again. A size is `testbed` or HORIZONxSERVERSxJOBS of the preset
@@ -188,7 +188,7 @@ def switched_off(name: str) -> ExitStack:
 
 def child(name: str) -> str:
     """Main function of the second process of a solve, with the same part switched off."""
-    ours = f"from tests.benchmarks.ablation import switched_off; switched_off({name!r})"
+    ours = f"from tests.unit.benchmarks.ablation import switched_off; switched_off({name!r})"
     return f"{ours}; {processes.CHILD}"
 
 

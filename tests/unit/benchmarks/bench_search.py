@@ -1,7 +1,7 @@
 """Targets of the latency of decisions beside a compiled textbook DP: ``make bench``.
 
 Not part of the tests: pytest does not collect this file by itself. The tables of
-docs/benchmarks/search come from ``python -m tests.benchmarks.search``.
+docs/benchmarks/search come from ``python -m tests.unit.benchmarks.search``.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from tests.benchmarks import streams
-from tests.benchmarks.replay import Replay, one_pass, replay
-from tests.benchmarks.search import forms_beside_one, ratios
+from tests.unit.benchmarks.replay import Replay, one_pass, replay
+from tests.unit.benchmarks.search import ratios
 
 
 def median_and_tail(runs: list[Replay], rival: str) -> tuple[float, float]:
@@ -42,9 +42,3 @@ def test_large_cluster_is_decided_within_one_pass(kind: str) -> None:
 def test_the_size_of_the_papers_footnote_takes_under_10_ms(kind: str) -> None:
     run = replay(streams.STREAMS[kind](100, 40, 200, 0), ())
     assert np.percentile(run.of("quote") + run.of("commit"), 99) < 10
-
-
-@pytest.mark.parametrize("kind", ["calibrated", "long"])
-def test_jobs_of_three_forms_take_at_most_four_times_as_long_as_of_one(kind: str) -> None:
-    one, three = np.median(forms_beside_one(kind, 100, 0), axis=0)
-    assert three <= 4 * one
