@@ -53,8 +53,6 @@ class Service:
         self.totals, self.last_change, self.calls = Totals(), Change(), 0
         # Whether the policy failed at the last event: what was taken in is then not taken back.
         self.has_failed = False
-        self.rounds: list[int] = []  # of the search in each decision of the last event
-        self._given: list[int] = []
         self._servers = {name: k for k, name in enumerate((*cluster.worker_ids, *cluster.ps_ids))}
 
     @property
@@ -159,7 +157,8 @@ class Service:
         self._completed: list[Completion] = []
         self._gone: list[str] = []  # jobs that were given up
         self._broken: list[str] = []  # jobs whose promise was
-        self.rounds, self._given = [], list(rounds)
+        self.rounds: list[int] = []  # of the search in each decision
+        self._given = list(rounds)
         # Taken before the event, and again after it: the difference is what it did to others.
         before = self._planned()
         decision, own = self._carry_out(event)
