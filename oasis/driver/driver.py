@@ -145,8 +145,6 @@ class Driver(World, Generic[Spec]):
         for error in (outcome.error, *outcome.failed.values()):
             if error is not None:
                 raise error
-        for entry in self.jobs.values():
-            entry.put_in_force()
         return outcome
 
     def boundary(self, slot: int, facts: Facts[Spec]) -> SlotOutcome[Spec]:
@@ -179,8 +177,6 @@ class Driver(World, Generic[Spec]):
         self._untold = frozenset()
         # One boundary without an error: the waits begin at one slot again.
         self.again_at, self._error, self._errors = None, None, 0
-        for entry in self.jobs.values():
-            entry.put_in_force()
         self._keep_policy()
         return outcome
 
@@ -291,6 +287,9 @@ class Driver(World, Generic[Spec]):
             self._begins_anew = False
         except Exception as error:  # noqa: BLE001 (of the policy, which may be anybody's: it is told)
             outcome.error = error
+        else:
+            for entry in self.jobs.values() if not self.ahead else ():
+                entry.put_in_force()
         return outcome
 
     def rebuild(self, site: Site) -> None:

@@ -53,8 +53,6 @@ class Service:
         self.totals, self.last_change, self.calls = Totals(), Change(), 0
         # Whether the policy failed at the last event: what was taken in is then not taken back.
         self.has_failed = False
-        self.rounds: list[int] = []  # of the search in each decision of the last event
-        self._given: list[int] = []
         self._servers = {name: k for k, name in enumerate((*cluster.worker_ids, *cluster.ps_ids))}
 
     @property
@@ -159,7 +157,8 @@ class Service:
         self._completed: list[Completion] = []
         self._gone: list[str] = []  # jobs that were given up
         self._broken: list[str] = []  # jobs whose promise was
-        self.rounds, self._given = [], list(rounds)
+        self.rounds: list[int] = []  # of the search in each decision
+        self._given = list(rounds)
         # Taken before the event, and again after it: the difference is what it did to others.
         before = self._planned()
         decision, own = self._carry_out(event)
@@ -187,7 +186,9 @@ class Service:
                 self._count(submitted=1, refused=not decision.admitted)
                 return decision, event.job.id
             case events.Advance():
-                self._advance(integer(event.now, "now", minimum=self.now))
+                until = integer(event.now, "now", minimum=self.now)
+                while self.now < until:
+                    self._go_to(self._next_event(until))
             case events.Cancel():
                 entry = self.find(event.job_id)
                 others = {k: spec for k, spec in facts.specs.items() if k != entry.spec.uid}
@@ -201,7 +202,12 @@ class Service:
                 self._step(replace(facts, ended=frozenset((entry.spec.uid,))))
                 return None, event.job_id
             case events.Revise():
-                self._revise(event.remaining_work)
+                # All are looked up before any is changed: one wrong id leaves everything as it was.
+                works = [(self.find(job_id), left) for job_id, left in event.remaining_work.items()]
+                for entry, left in works:
+                    entry.work = entry.done + left
+                if works:
+                    self._step(facts, ask=True)
             case events.LoseServer() | events.RestoreServer():
                 machine = self._locate(event.server, lost=isinstance(event, events.RestoreServer))
                 self._step(replace(facts, down=facts.down ^ {machine}))
@@ -215,14 +221,11 @@ class Service:
         sums = {name: getattr(totals, name) + amount for name, amount in more.items()}
         self.totals = replace(totals, **sums)
 
-    def _advance(self, until: int) -> None:
-        """Let planned work be done up to slot `until`, asking the policy at each event before."""
-        while self.now < until:
-            # The policy is asked whenever something happens, as the simulator would ask it.
-            begin, end = self.now, self._next_event(until)
-            for entry in self._driver.jobs.values():
-                entry.done += entry.allocation.worker_count * (end - begin)
-            self._step(self._facts, end)
+    def _go_to(self, slot: int) -> None:
+        """Let planned work be done up to `slot`, and ask the policy, as the simulator would."""
+        for entry in self._driver.jobs.values():
+            entry.done += entry.allocation.worker_count * (slot - self.now)
+        self._step(self._facts, slot)
 
     def _next_event(self, until: int) -> int:
         """Return the next slot at which the policy must be asked, at most `until`."""
@@ -253,15 +256,6 @@ class Service:
             return Decision(job.id, False, reason=outcome.rejected[uid])
         runs = bool(self._driver.jobs[index].allocation.workers)
         return Decision(job.id, True, reason=RUNS if runs else WAITS)
-
-    def _revise(self, remaining_work: Mapping[str, int]) -> None:
-        """Set the worker-slots left of jobs, by id, and ask the policy for a new plan."""
-        # All are looked up before any is changed: one wrong id leaves everything as it was.
-        revised = [(self.find(job_id), work) for job_id, work in remaining_work.items()]
-        for entry, work in revised:
-            entry.work = entry.done + work
-        if revised:
-            self._step(self._facts, ask=True)
 
     def _reserve(self, event: events.ReserveWindow) -> None:
         """Set a maintenance window, which replaces one of the same name; no machines remove it."""

@@ -121,7 +121,8 @@ class Room:
 
     def release(self, job: PolicyJob, allocation: Allocation) -> None:
         """Add back the capacity of `allocation`."""
-        self.occupy(job, allocation, -1)
+        if allocation.workers or allocation.ps:  # not before a job's start, as for most of a trace
+            self.occupy(job, allocation, -1)
 
 
 class Placement(Protocol):

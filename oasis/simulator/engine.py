@@ -274,8 +274,7 @@ class Engine(World):
             # Without this, a policy that leaves jobs waiting for ever
             # would have the shortest run of all.
             state.now += math.fsum([self._time_alone(p) for p in state.jobs.values()])
-        if state.saving.kept:
-            state.saving.advance(state.now, state.free)
+        state.saving.advance(state.now, state.free)
         state.count_reserved()
         for progress in state.jobs.values():
             progress.advance(state.now)
@@ -294,10 +293,11 @@ class Engine(World):
 
     def _enter(self, job: PolicyJob) -> JobProgress:
         """Return the state of a job that arrives, with its samples and checkpoint interval."""
-        how = self._observation
-        samples = None if how is None or job.curve is None else Samples(job, how)
-        told, knows_forms = self._loop.told(job), self._loop.knows_forms
-        return JobProgress(job, told, knows_forms, self.costs.checkpoint_interval, samples)
+        progress = JobProgress(job, self._loop.told(job), self._loop.knows_forms)
+        progress.interval = self.costs.checkpoint_interval
+        if self._observation is not None and job.curve is not None:
+            progress.samples = Samples(job, self._observation)
+        return progress
 
     def _complete(self, progress: JobProgress) -> None:
         """Record the end of a job that has done its work, and free its machines."""

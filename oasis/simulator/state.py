@@ -17,15 +17,13 @@ class JobProgress(Tracked):
     form = 0
     admitted = False  # in a simulation every job arrives once
     kept_until = 0.0  # a simulation has no minimum run time
+    samples: Samples | None = None  # None: it is not observed
+    # It writes a checkpoint each `interval` at work, and returns to it when it loses a server.
+    interval: float | None = None  # None: no work is ever lost
     has_gang = False  # whether it can work with what it holds, or be set up to; else it waits
 
     def __init__(
-        self,
-        job: PolicyJob,
-        told: PolicyJob | None = None,
-        knows_forms: bool = True,
-        interval: float | None = None,
-        samples: Samples | None = None,
+        self, job: PolicyJob, told: PolicyJob | None = None, knows_forms: bool = True
     ) -> None:
         self.show(job, told or job, knows_forms)
         self.allocation = NOTHING
@@ -45,10 +43,8 @@ class JobProgress(Tracked):
         # a trace of thousands of jobs.
         self._history: list[tuple[float, Tasks, Tasks]] = []
         self.changes: tuple[GangChange, ...] = ()  # after its start: resumed, resized, moved
-        self.samples = samples
-        # It writes a checkpoint each `interval` at work, and returns to it when it loses a server:
-        # the work left then, and the time worked since. None: no work is ever lost.
-        self.interval, self.saved, self.unsaved = interval, self.remaining, 0.0
+        # Of its last checkpoint: the work left then, and the time worked since.
+        self.saved, self.unsaved = self.remaining, 0.0
 
     @property
     def history(self) -> list[tuple[float, Allocation]]:
