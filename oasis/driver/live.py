@@ -11,7 +11,13 @@ from threading import RLock
 from typing import Any, Self, TypeVar
 
 from oasis.driver import events
-from oasis.driver.journal import Contents, JournalLock, add_to_journal, begin_journal, read_journal
+from oasis.driver.journal import (
+    Contents,
+    JournalLock,
+    add_to_journal,
+    begin_journal,
+    read_journal,
+)
 from oasis.driver.policy_state import in_one_line, restore_policy
 from oasis.driver.service import Answer, Service
 from oasis.model.cluster import Cluster

@@ -14,7 +14,12 @@ from oasis.model.cluster import Server
 from oasis.model.document import list_of, real
 from oasis.model.errors import InputError, InstanceError, located_at
 from oasis.model.file_kinds import ELASTIC
-from oasis.model.forms import ANY_MACHINE, REQUIREMENT, InForms, Speeds
+from oasis.model.forms import (
+    ANY_MACHINE,
+    REQUIREMENT,
+    InForms,
+    Speeds,
+)
 from oasis.model.groups import GROUPS
 from oasis.model.instance_file import file_schema, read_json
 from oasis.model.records import (
@@ -35,12 +40,27 @@ from oasis.model.records import (
 )
 from oasis.model.resources import check_known
 from oasis.model.utility import UTILITY
-from oasis.model.validation import LARGEST_AMOUNT, LARGEST_COUNT, check_unique, integer
-from oasis.scheduling.job import PolicyJob, TrainingCurve, Unvalued
+from oasis.model.validation import (
+    LARGEST_AMOUNT,
+    LARGEST_COUNT,
+    check_unique,
+    integer,
+)
+from oasis.scheduling.job import (
+    PolicyJob,
+    TrainingCurve,
+    Unvalued,
+)
 from oasis.scheduling.site import Machine, Site, grid_for
 from oasis.simulator.costs import TIME, ChangeCosts
 from oasis.simulator.observation import Observation
-from oasis.simulator.speed import Communication, CpuSharing, Linear, ScalingTable, TrainingSpeed
+from oasis.simulator.speed import (
+    Communication,
+    CpuSharing,
+    Linear,
+    ScalingTable,
+    TrainingSpeed,
+)
 from oasis.simulator.workload import Workload
 
 FORMAT, VERSION = "oasis-elastic-workload", 1
