@@ -122,6 +122,7 @@ from oasis.online.prices import Prices as Prices
 from oasis.online.recourse.learned import LearnedPrices as LearnedPrices
 from oasis.online.recourse.policy import Recourse as Recourse
 from oasis.online.rolling_oasis import RollingOASiS as RollingOASiS
+from oasis.results import read_result as read_result
 from oasis.scheduling.book import NEVER_FITS as NEVER_FITS
 from oasis.scheduling.book import EmptyCluster as EmptyCluster
 from oasis.scheduling.book import JobBook as JobBook
@@ -157,7 +158,6 @@ from oasis.simulator.observation import Observation as Observation
 from oasis.simulator.outcome import JobTimes as JobTimes
 from oasis.simulator.outcome import Outcome as Outcome
 from oasis.simulator.result import Run as Run
-from oasis.simulator.result import read_result as read_result
 from oasis.simulator.run import replay as replay
 from oasis.simulator.run import simulate as simulate
 from oasis.simulator.speed import Communication as Communication

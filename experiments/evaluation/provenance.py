@@ -19,7 +19,7 @@ from oasis.model.file_kinds import STANDARD_INPUT, read_content
 from oasis.model.instance import Instance
 from oasis.model.instance_file import instance_to_dict, read
 from oasis.model.schedule import schedules_by_job
-from oasis.simulator.result import result_from_dict
+from oasis.results import result_from_dict
 from oasis.solvers import PROOF, Status
 
 

@@ -15,7 +15,7 @@ from oasis.model.document import entry, mapping
 from oasis.model.errors import InputError
 from oasis.model.instance import Instance
 from oasis.model.schedule import Schedule, schedules_by_job
-from oasis.simulator.result import result_from_dict
+from oasis.results import result_from_dict
 from offline.result import OfflineResult
 
 

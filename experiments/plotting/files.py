@@ -26,7 +26,8 @@ from oasis.model.files import check_writable, write_bytes
 from oasis.model.groups import GROUPS
 from oasis.model.instance import Instance
 from oasis.model.schedule import Schedule, schedules_by_job
-from oasis.simulator.result import Run, result_from_dict
+from oasis.results import result_from_dict
+from oasis.simulator.result import Run
 
 if TYPE_CHECKING:
     from experiments.evaluation.comparison import Comparison, JobComparison

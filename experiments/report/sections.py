@@ -37,9 +37,9 @@ from oasis.certify.certificate import certify
 from oasis.model.document import Reader, entry, list_of, mapping, object_of, optional, text
 from oasis.model.instance import Instance
 from oasis.model.summary import how_many
+from oasis.results import result_from_dict
 from oasis.simulator.elastic import FORMAT
 from oasis.simulator.outcome import UTILISATION
-from oasis.simulator.result import result_from_dict
 from oasis.solvers import Status
 from oasis.version import __version__
 

@@ -24,7 +24,7 @@ from experiments.evaluation import provenance
 from experiments.evaluation.provenance import check_document, instance_of
 from oasis.model.errors import located_at
 from oasis.model.summary import how_many
-from oasis.simulator.result import result_from_dict
+from oasis.results import result_from_dict
 
 Result = Annotated[Path, typer.Argument(metavar="RESULT", help="JSON document of a result.")]
 

@@ -35,9 +35,9 @@ from experiments.report import sections as pages
 from experiments.sweep import expand, run_sweep, summarise, sweep_config
 from experiments.sweep.summary import columns_of, label, notes_of, rows_of
 from oasis.model.errors import InputError
+from oasis.results import result_from_dict
 from oasis.scheduling import BasePolicy, Plan
 from oasis.simulator import Workload, elastic_from_dict
-from oasis.simulator.result import result_from_dict
 from tests.builders import elastic_data, elastic_file
 from tests.builders import exit_code as oasis_command
 from tests.recorded.outputs import repeatable

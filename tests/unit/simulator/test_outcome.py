@@ -15,11 +15,12 @@ from experiments.evaluation.policies import RIVALS, make_policy
 from oasis.certify.certificate import Certificate
 from oasis.model.decision import Decision
 from oasis.model.schedule import Schedule
+from oasis.results import READERS, read_result, result_from_dict
 from oasis.scheduling.job import PolicyJob
 from oasis.scheduling.site import Machine, Site
 from oasis.simulator.costs import ChangeCosts
 from oasis.simulator.outcome import JobTimes, Outcome
-from oasis.simulator.result import READERS, Run, read_result, result_from_dict
+from oasis.simulator.result import Run
 from oasis.simulator.run import replay
 from oasis.simulator.state import JobProgress
 from oasis.simulator.workload import Workload
