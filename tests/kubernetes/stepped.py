@@ -11,21 +11,19 @@ import secrets
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import oasis
-from oasis.kubernetes.api.resources import NODES, OASIS_JOBS
-from oasis.kubernetes.cluster.nodes import has_ended, instance_of, places_of, site_of
-from oasis.kubernetes.cluster.pods import by_job, is_ending
 from oasis.kubernetes.control.controller import Controller
-from oasis.kubernetes.control.reconciler import Reconciler
-from oasis.kubernetes.objects.oasis_job import SlotClock, parse_job
-from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
-from tests.kubernetes.cluster import Cluster
+from tests.kubernetes.cluster import Cluster, Object, has_ended, owner_of
 from tests.kubernetes.controlplane.waiting import until
+from tests.kubernetes.instance_objects import Slots
 from tests.kubernetes.scene import Scene
 
-CLOCK = SlotClock(slot_seconds=1.0)
+CLOCK = Slots(slot_seconds=1.0)
 PATIENCE = 240.0  # seconds of the wall for a slot: not how long one takes, but when to give up
 
 
@@ -37,12 +35,12 @@ class Stepped:
         self,
         scene: Scene,
         policy: Callable[[], Any],
-        arrivals: Callable[[int], Sequence[dict[str, Any]]],
-        over: Callable[[Reconciler], bool],
+        arrivals: Callable[[int], Sequence[Object]],
+        over: Callable[[Any], bool],  # of the reconciler of a controller, as in what follows
         **settings: Any,
     ) -> None:
         epoch = float(round(time.time()))
-        scene.clock = SlotClock(CLOCK.slot_seconds, CLOCK.startup_seconds, epoch)
+        scene.clock = replace(CLOCK, epoch=epoch)
         self._scene, self._arrivals, self._over = scene, arrivals, over
         self._time = epoch - CLOCK.slot_seconds  # no slot has begun
         self._slot = -1
@@ -53,34 +51,38 @@ class Stepped:
     def run(self) -> None:
         self.controller.run(until=self._turned)
 
-    def _turned(self, reconciler: Reconciler | None) -> bool:
+    def _turned(self, reconciler: Any) -> bool:
         """Called by the controller after each turn; True ends it."""
         if time.monotonic() > self._asked_since + PATIENCE:
             raise TimeoutError(f"{self._scene.namespace}: {self._missing(reconciler)}")
         if self._missing(reconciler) is not None:
             return False
-        assert reconciler is not None
         if reconciler.slot is not None and self._over(reconciler):
             return True
         self.begin_next(reconciler)
         return False
 
-    def begin_next(self, reconciler: Reconciler) -> None:
+    def begin_next(self, reconciler: Any) -> None:
         slot = 0 if reconciler.slot is None else reconciler.slot + 1
         for body in self._arrivals(slot):
             self.submit(body)
         self._time, self._slot = reconciler.clock.begin(slot), slot
         self._asked_since = time.monotonic()
 
-    def submit(self, body: dict[str, Any]) -> None:
-        store = self.controller.stores[OASIS_JOBS.plural]
+    def submit(self, body: Object) -> None:
+        store = self.controller.stores["oasisjobs"]
         uid = self._scene.submit(body)["metadata"]["uid"]
         until(
             lambda: uid in {item["metadata"]["uid"] for item in store.items()},
             f"the controller sees {body['metadata']['name']}",
         )
 
-    def _missing(self, reconciler: Reconciler | None) -> str | None:
+    def pods_of(self, uid: str) -> list[Object]:
+        """The pods of a job that the controller sees, and that have not ended."""
+        seen = self.controller.stores["pods"].items()
+        return [pod for pod in seen if owner_of(pod) == uid and not has_ended(pod)]
+
+    def _missing(self, reconciler: Any) -> str | None:
         """Return what the present slot still waits for; None if nothing is missing."""
         if reconciler is None:
             return "the controller is not at work"
@@ -89,14 +91,12 @@ class Stepped:
             return f"slot {self._slot} has not begun"
         if slot is None:
             return None
-        stores = self.controller.stores
-        ours = by_job({name: store.items() for name, store in stores.items()})
         entries = reconciler.live
-        for uid in ours.keys() | entries.keys():
+        for uid in reconciler.statuses.keys() | entries.keys():
             held = entries[uid].allocation if uid in entries else None
             wanted = 0 if held is None else held.worker_count + held.ps_count
-            there = [pod for pod in ours.get(uid, {}).values() if not has_ended(pod)]
-            found = [pod for pod in there if not is_ending(pod)]
+            there = self.pods_of(uid)
+            found = [pod for pod in there if "deletionTimestamp" not in pod["metadata"]]
             if len(found) != wanted or len(there) != wanted:
                 return f"slot {slot}: {len(found)} of {wanted} pods of {uid} are there"
             if held is not None and len(reconciler.meter.working(uid)) != held.worker_count:
@@ -136,15 +136,28 @@ def stepped_through(scene: Scene, instance: oasis.Instance, policy: Callable[[],
     """`instance` in `scene`, slot by slot, up to the boundary at which its last slot is closed."""
     last = instance.horizon
 
-    def arrivals(slot: int) -> list[dict[str, Any]]:
+    def arrivals(slot: int) -> list[Object]:
         jobs = instance.jobs_by_arrival()
         return [scene.job(job, instance.slot_seconds) for job in jobs if job.arrival == slot]
 
-    def over(reconciler: Reconciler) -> bool:
+    def over(reconciler: Any) -> bool:
         return reconciler.slot is not None and reconciler.slot >= last
 
     own = {"horizon": last, "node_selector": f"pool={scene.namespace}"}
     return Stepped(scene, policy, arrivals, over, **own)
+
+
+def policy_of(instance: oasis.Instance, name: str, **options: Any) -> Callable[[], Any]:
+    """A policy that decides on a cluster as in the instance; OASiS has U and L of its jobs."""
+    last = instance.horizon
+
+    def bounds(cluster: oasis.Cluster) -> oasis.PriceBounds:
+        scaled = replace(cluster, slot_seconds=instance.slot_seconds)  # slots of another length
+        return oasis.PriceBounds.from_jobs(instance.jobs, scaled, last, **options)
+
+    if name == "oasis":
+        return lambda: oasis.OASiS.rolling(last, bounds, keep_admitted=True, end=last)
+    return lambda: oasis.make_policy(name, **options)
 
 
 def completions(scene: Scene, horizon: int) -> dict[str, int | None]:
@@ -155,15 +168,14 @@ def completions(scene: Scene, horizon: int) -> dict[str, int | None]:
 
 def imported(scene: Scene, instance: oasis.Instance) -> oasis.Instance:
     """The instance as it is read back from the cluster; of several, from the nodes of its pool."""
-    pools = [node["metadata"]["labels"].get("pool") for node in scene.admin.list_all(NODES)[0]]
-    selector = f"pool={scene.namespace}" if scene.namespace in pools else None
-    listed, _ = scene.admin.list_all(NODES, selector=selector)
-    nodes = {node["metadata"]["name"]: node for node in listed}
-    clock, resources = scene.clock, DEFAULT_RESOURCES
-    site = site_of(places_of(nodes.values(), None), nodes, {}, resources, clock.work_seconds)
-    items = {i["metadata"]["name"]: i for i in scene.admin.list_all(OASIS_JOBS, scene.namespace)[0]}
-    specs = [
-        (parse_job(items[job.id], clock, resources), job.arrival)
-        for job in instance.jobs_by_arrival()
-    ]
-    return instance_of(specs, site, instance.horizon, {})
+    clock, nodes = scene.clock, scene.api.items("nodes", labelSelector=f"pool={scene.namespace}")
+    words = ["--slot-seconds", f"{clock.slot_seconds:g}"]
+    words += ["--startup-seconds", f"{clock.startup_seconds:g}", "--namespace", scene.namespace]
+    words += ["--nodes", f"pool={scene.namespace}"] if nodes else []
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "now.json"
+        scene.call("import", "-o", str(file), *words, "--horizon", str(instance.horizon))
+        found = oasis.read(file)
+    jobs = {job.id.rpartition("/")[2]: job for job in found.jobs}
+    known = (replace(jobs[job.id], arrival=job.arrival) for job in instance.jobs_by_arrival())
+    return replace(found, jobs=tuple(known), horizon=instance.horizon)

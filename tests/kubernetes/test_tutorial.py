@@ -9,11 +9,10 @@ from __future__ import annotations
 from contextlib import ExitStack
 from pathlib import Path
 
-from oasis.kubernetes.names import FIELD_MANAGER
 from tests.kubernetes.cluster import room
 from tests.kubernetes.controlplane.audit import denied
 from tests.kubernetes.controlplane.plane import ControlPlane
-from tests.kubernetes.scene import SYSTEM
+from tests.kubernetes.names import CONTROLLER, SYSTEM
 from tests.kubernetes.tutorial.page import File, carry_out, container, environment, steps
 
 
@@ -39,5 +38,5 @@ def test_the_pages_say_what_is_true(controlplane_binary: Path, words: Path, tmp_
                     kubelet.close()  # as a real one does when the Deployment goes
                 instead = carry_out(step, tmp_path, reader)
                 assert instead is None, f"{instead}\n\nexpected:\n{step.shown}\n{log.read_text()}"
-        account = plane.service_account(FIELD_MANAGER, SYSTEM)
+        account = plane.service_account(CONTROLLER, SYSTEM)
         assert not denied(plane.requests(account))

@@ -18,8 +18,8 @@ LISTED = set(PAGES["names"]((ROOT / "docs/api.md").read_text(encoding="utf-8")))
 NAMES = {name.rpartition(".")[2] for name in LISTED} | {"__version__"}
 PACKAGES = {"oasis", "offline", "baselines", "experiments"}
 LISTS = {"baselines.ALL", "oasis.testing.CHECKS"}  # of policies and of checks: all are tested
-FOLDERS = ("oracle", "properties", "paper")
-FILES = [path for folder in FOLDERS for path in sorted((ROOT / "tests" / folder).glob("*.py"))]
+FOLDERS = ("oracle", "properties", "paper", "kubernetes")
+FILES = [path for folder in FOLDERS for path in sorted((ROOT / "tests" / folder).rglob("*.py"))]
 
 
 def used(text: str) -> Iterator[tuple[str, str]]:

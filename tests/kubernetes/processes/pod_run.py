@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from oasis.kubernetes.cluster.pods import is_ending
 from tests.kubernetes.processes.container import Container, Host, UnsupportedError
 
 FIRST_BACKOFF, LONGEST_BACKOFF = 0.5, 10.0  # seconds; a real kubelet begins with ten
@@ -46,7 +45,7 @@ class PodRun:
         return Host(self.pod, self.ip, self._ready)
 
     def look(self) -> None:
-        leaves = is_ending(self.pod)
+        leaves = "deletionTimestamp" in self.pod["metadata"]
         if self.container is None:
             if not self.is_over and not leaves and time.monotonic() >= self._again_at:
                 self._begin()
