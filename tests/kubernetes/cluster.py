@@ -2,39 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from tests.kubernetes import names
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.controlplane.waiting import until
-from tests.kubernetes.names import GPU
+from tests.kubernetes.names import GPU, JOB_UID
 
 Object = dict[str, Any]
 # Labels of pods with the uid of their job, whoever makes them.
-OWNERS = (
-    names.JOB_UID,
-    "jobset.sigs.k8s.io/jobset-uid",
-    "batch.kubernetes.io/controller-uid",
-)
+OWNERS = (JOB_UID, "jobset.sigs.k8s.io/jobset-uid", "batch.kubernetes.io/controller-uid")
 
 
-def pod(
-    name: str,
-    gpus: int,
-    *,
-    annotations: Mapping[str, str] | None = None,
-    labels: Mapping[str, str] | None = None,
-) -> dict[str, Any]:
+def pod(name: str, gpus: int, **meta: Any) -> Object:
     """A training pod. The annotations oasis.test/starts-after, succeeds-after, fails-after and
     stops-after ("2s") say what kwok makes of it (controlplane/stages/pods.yaml)."""
     resources = {"requests": {"cpu": "1"}, "limits": {GPU: str(gpus)}}
-    meta = {"name": name, "labels": dict(labels or {}), "annotations": annotations or {}}
     spec = {"containers": [{"name": "train", "image": "train", "resources": resources}]}
-    return {"metadata": meta, "spec": spec}
+    return {"metadata": {"name": name, **meta}, "spec": spec}
 
 
 def is_running(pod: Object) -> bool:
@@ -45,10 +32,13 @@ def has_ended(pod: Object) -> bool:
     return pod["status"].get("phase") in ("Succeeded", "Failed")
 
 
+def told(status: Object) -> dict[str, Object]:
+    return {condition["type"]: condition for condition in status.get("conditions") or ()}
+
+
 def condition(item: Object, kind: str) -> Object:
     """The condition of this type; an empty one if there is none."""
-    found = (item.get("status") or {}).get("conditions") or ()
-    return next((each for each in found if each["type"] == kind), {})
+    return told(item.get("status") or {}).get(kind, {})
 
 
 def owner_of(pod: Object) -> str | None:

@@ -15,6 +15,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import pandas as pd
+
 import oasis
 from baselines import ALL
 from tests.kubernetes.cluster import Cluster
@@ -23,8 +25,6 @@ from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.instance_objects import Slots
 from tests.kubernetes.scene import EXAMPLE, Scene
 from tests.kubernetes.stepped import completions, imported, policy_of
-
-ROW = "{:8}{:>16}{:>12}{:>12}{:>10}{:>11}"
 
 
 def main() -> int:
@@ -39,7 +39,7 @@ def main() -> int:
         Cluster(plane, "demo").create_namespace()
         allowed = half if options.startup_seconds is None else options.startup_seconds
         scene = Scene(plane, "demo", Slots(options.slot_seconds, allowed))
-        scene.add_nodes(instance.cluster)
+        scene.add_nodes(instance.cluster, "demo")
         run_controller(scene, instance, policy_of(instance, options.policy))
         return report(scene, imported(scene, instance), options.policy)
 
@@ -64,20 +64,20 @@ def run_controller(scene: Scene, instance: oasis.Instance, policy: Callable[[], 
 def report(scene: Scene, instance: oasis.Instance, policy: str) -> int:
     run = oasis.simulate(instance, oasis.make_policy(policy, instance))
     there, statuses = completions(scene, instance.horizon), scene.statuses()
-    heads = ("job", "on the cluster", "completes", "simulated", "earned", "simulated")
-    rows, differ, sums = [heads], 0, [0.0, 0.0]
+    rows, differ = {}, 0
     for decision in run.decisions:
         name = decision.job_id.rpartition("/")[2]
-        slots = there[name], decision.completion
-        earned = statuses[name].get("utility", 0.0), decision.utility
-        earned = [0.0 if k is None else found for k, found in zip(slots, earned, strict=True)]
-        sums = [a + b for a, b in zip(sums, earned, strict=True)]
-        differ += (slots[0] is None) != (slots[1] is None)
-        shown = ("-" if slot is None else str(slot) for slot in slots)
-        rows.append((name, statuses[name].get("phase", "-"), *shown, *map("{:.2f}".format, earned)))
-    rows.append(("all", "", "", "", *map("{:.2f}".format, sums)))
-    sys.stdout.write(f"{policy} on the cluster and in the simulator\n")
-    sys.stdout.writelines(ROW.format(*row) + "\n" for row in rows)
+        earned = 0.0 if there[name] is None else statuses[name]["utility"]
+        simulated = 0.0 if decision.completion is None else decision.utility
+        row = (there[name], decision.completion, earned, simulated)
+        rows[name] = (statuses[name].get("phase"), *row)
+        differ += (there[name] is None) != (decision.completion is None)
+    heads = ("on the cluster", "completes", "simulated", "earned", "simulated")
+    table = pd.DataFrame([*rows.values()], [*rows], heads, dtype=object)
+    sums = table.iloc[:, 3:].sum().round(2)
+    text = table.fillna("-").to_string(float_format="{:.2f}".format)
+    sys.stdout.write(f"{policy} on the cluster and in the simulator\n{text}\n")
+    sys.stdout.write(f"all: {sums.iloc[0]} on the cluster, {sums.iloc[1]} in the simulator\n")
     if differ:
         said = f"{differ} jobs completed on one side only: --slot-seconds sets longer slots\n"
         sys.stderr.write(said)

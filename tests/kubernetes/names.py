@@ -1,7 +1,4 @@
-"""What the adapter promises of names, written down once more: a change of one is a change for all.
-
-Nothing here is imported from the adapter, so that a test which uses a name notices its change.
-"""
+"""Names that the adapter promises, written down once more: the tests notice a change of one."""
 
 from __future__ import annotations
 

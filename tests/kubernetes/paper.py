@@ -23,18 +23,12 @@ from experiments.figures import FigureSettings, PublishedFigure
 from experiments.plotting import save
 from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.controlplane.plane import ControlPlane, control_plane
-from tests.kubernetes.stepped import (
-    completions,
-    lost_slots,
-    policy_of,
-    run_all,
-    scene_for,
-    stepped_through,
-)
+from tests.kubernetes.stepped import completions, decided
 
 Row = dict[str, Any]
-PAPER = ("oasis", "fifo", "drf", "rrh", "dorm")  # the policies of the paper, in its order
-PRINTED = {"oasis": {"min_utility_fraction": 0.0}}  # the paper has no utility floor
+# The policies of the paper, in its order; it has no utility floor.
+PAPER: dict[str, Row] = {"oasis": {"min_utility_fraction": 0.0}}
+PAPER |= {name: {} for name in ("fifo", "drf", "rrh", "dorm")}
 FIG8 = PUBLISHED["fig8"]
 FIGURES = (FIG8, PUBLISHED["fig9"])
 CLUSTER, SIMULATOR = "cluster", "simulator"
@@ -52,26 +46,21 @@ class Live:
 
 
 def settings_for(seeds: int, first_seed: int = 0) -> FigureSettings:
-    return FIG8.settings(seeds=seeds, first_seed=first_seed, policies=PAPER, policy_options=PRINTED)
+    return FIG8.settings(
+        seeds=seeds, first_seed=first_seed, policies=tuple(PAPER), policy_options=PAPER
+    )
 
 
 def run_live(plane: ControlPlane, settings: FigureSettings) -> Live:
     live = Live()
     for seed in range(settings.first_seed, settings.first_seed + settings.seeds):
         instance = as_objects_say(oasis.generate("testbed-observed", jobs=12, seed=seed))
-        home, begun = Cluster(plane, f"paper-{seed}"), []
-        for name in PAPER:
-            scene = scene_for(home, name, instance.cluster)
-            policy = policy_of(instance, name, **PRINTED.get(name, {}))
-            begun.append((name, scene, stepped_through(scene, instance, policy)))
-        run_all([stepped for *_, stepped in begun])
-        for name, scene, stepped in begun:
-            live.lost[seed, name] = lost_slots(stepped.controller)
+        ran = decided(Cluster(plane, f"paper-{seed}"), instance, PAPER)
+        for name, (scene, live.lost[seed, name]) in ran.items():
             statuses = scene.statuses()
             slots = completions(scene, instance.horizon)
             there = {k: (at, statuses[k]["utility"]) for k, at in slots.items() if at is not None}
-            simulated = oasis.make_policy(name, instance, **PRINTED.get(name, {}))
-            run = oasis.simulate(instance, simulated)
+            run = oasis.simulate(instance, oasis.make_policy(name, instance, **PAPER[name]))
             done = [d for d in run.decisions if d.completion is not None]
             here = {d.job_id: (d.completion, d.utility) for d in done}
             if {k: end for k, (end, _) in there.items()} != {d.job_id: d.completion for d in done}:
@@ -106,7 +95,7 @@ def cell_of(instance: oasis.Instance, name: str, seed: int, ends: Ends, admitted
         late.append(ends[job.id][0] - target if job.id in ends else None)
         decay.append(job.utility.decay)
     cell = {"instance.jobs": len(instance.jobs), "seed": seed, "policy.name": name}
-    cell |= {f"policy.{option}": value for option, value in PRINTED.get(name, {}).items()}
+    cell |= {f"policy.{option}": value for option, value in PAPER[name].items()}
     cell |= {"admitted": admitted, "finished": len(ends)}
     cell["total_utility"] = math.fsum(utility for _, utility in ends.values())
     return cell | {"lateness": late, "decay": decay}

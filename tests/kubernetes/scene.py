@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import yaml
@@ -64,10 +65,6 @@ def shared() -> list[Object]:
     return [body for body in installed() if body not in installed("--own")]
 
 
-def told(status: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    return {condition["type"]: condition for condition in status.get("conditions") or ()}
-
-
 class Scene:
     """Everything around the controllers of one test."""
 
@@ -78,18 +75,6 @@ class Scene:
         plane.define(kinds)
         self.account: Account = plane.service_account(CONTROLLER, SYSTEM, rights())
         self.api = plane.api
-
-    def settings(self, **more: Any) -> ControllerSettings:
-        given = {
-            "namespace": SYSTEM,
-            "name": self.namespace,
-            "slot_seconds": self.clock.slot_seconds,
-            "startup_seconds": self.clock.startup_seconds,
-            "watched": self.namespace,
-            "lease_seconds": 3.0,
-            "first_slot_at": self.clock.epoch or None,
-        }
-        return ControllerSettings(**(given | more))
 
     def add_nodes(self, cluster: oasis.Cluster, pool: str = "") -> None:
         """The servers of `cluster` as nodes, perhaps of a pool; waits until they are ready."""
@@ -135,11 +120,15 @@ class Scene:
         now: Callable[[], float] = time.time,
         **settings: Any,
     ) -> Controller:
-        connection = Connection.open(str(self.account.kubeconfig()))
+        connection, clock = Connection.open(str(self.account.kubeconfig())), self.clock
         connection.params = replace(connection.params, **(params or {}))
         if faults is not None:
             let_meet(connection, faults)
-        return Controller(Objects(connection), policy, self.settings(**settings), identity, now=now)
+        given = {"namespace": SYSTEM, "name": self.namespace, "watched": self.namespace}
+        given |= {"slot_seconds": clock.slot_seconds, "startup_seconds": clock.startup_seconds}
+        given |= {"lease_seconds": 3.0, "first_slot_at": clock.epoch or None} | settings
+        chosen = ControllerSettings(**given)
+        return Controller(Objects(connection), policy, chosen, identity, now=now)
 
     def command(self, *words: str) -> list[str]:
         """`oasis kubernetes run` with these words, as its owner starts it."""
@@ -151,6 +140,15 @@ class Scene:
             *("--system-namespace", SYSTEM, "--controller-name", self.namespace),
             *("--namespace", self.namespace, "--kubeconfig", str(self.account.kubeconfig())),
         ]
+
+    def imported(self, *words: str) -> oasis.Instance:
+        """The cluster as `oasis kubernetes import` writes it."""
+        slots = ["--slot-seconds", f"{self.clock.slot_seconds:g}"]
+        slots += ["--startup-seconds", f"{self.clock.startup_seconds:g}"]
+        with TemporaryDirectory() as folder:
+            file = Path(folder) / "now.json"
+            self.call("import", "-o", str(file), *slots, *words)
+            return oasis.read(file)
 
     def pods(self, prefix: str = "") -> list[dict[str, Any]]:
         """Pods of anybody whose names begin so."""
@@ -173,11 +171,10 @@ class Scene:
         self, name: str, minimum: int, maximum: int, seconds: float, **spec: Any
     ) -> dict[str, Any]:
         """A job of `minimum` to `maximum` workers with a GPU each and `seconds` of work."""
-        own: Object = {"utility": {"kind": "constant", "value": 10}}
-        own |= {"work": {"workerSeconds": seconds}, "gracePeriodSeconds": 0}
-        own["workers"] = {"minimum": minimum, "maximum": maximum, "template": {}}
-        own["workers"]["template"]["spec"] = pod(name, 1)["spec"]
-        own["completion"] = "work"  # its pods never end by themselves
+        template = {"spec": pod(name, 1)["spec"]}
+        own: Object = {"utility": {"kind": "constant", "value": 10}, "gracePeriodSeconds": 0}
+        own |= {"work": {"workerSeconds": seconds}, "completion": "work"}  # no pod ends by itself
+        own["workers"] = {"minimum": minimum, "maximum": maximum, "template": template}
         meta = {"name": name, "namespace": self.namespace}
         return {"apiVersion": API_VERSION, "kind": KIND, "metadata": meta, "spec": own | spec}
 

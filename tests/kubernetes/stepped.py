@@ -9,15 +9,12 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import oasis
-from oasis.kubernetes.control.controller import Controller
 from tests.kubernetes.cluster import Cluster, Object, has_ended, owner_of
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.instance_objects import Slots
@@ -105,31 +102,7 @@ class Stepped:
         return f"slot {slot}: {len(unwritten)} statuses are not written" if unwritten else None
 
 
-def run_all(stepped: Sequence[Stepped]) -> None:
-    with ThreadPoolExecutor(len(stepped)) as pool:
-        running = [pool.submit(each.run) for each in stepped]
-        try:
-            for future in running:
-                future.result()
-        finally:
-            for each in stepped:
-                each.controller.stop()
-
-
-def lost_slots(controller: Controller) -> float:
-    return float(controller.metrics.lost._value.get())  # the library has no public reader
-
-
 # -- instances: their servers as nodes, their jobs as OasisJobs, one policy ------------------------
-
-
-def scene_for(cluster: Cluster, name: str, servers: oasis.Cluster) -> Scene:
-    """Make a namespace, and nodes labelled ``pool`` with its name, beside those of others."""
-    home = Cluster(cluster.plane, f"{cluster.namespace}-{name}-{secrets.token_hex(2)}")
-    home.create_namespace()
-    scene = Scene(cluster.plane, home.namespace, CLOCK)
-    scene.add_nodes(servers, home.namespace)
-    return scene
 
 
 def stepped_through(scene: Scene, instance: oasis.Instance, policy: Callable[[], Any]) -> Stepped:
@@ -160,6 +133,32 @@ def policy_of(instance: oasis.Instance, name: str, **options: Any) -> Callable[[
     return lambda: oasis.make_policy(name, **options)
 
 
+def decided(
+    cluster: Cluster, instance: oasis.Instance, policies: Mapping[str, Mapping[str, Any]]
+) -> dict[str, tuple[Scene, float]]:
+    """The scenes of these policies, with their options, that ran beside each other, and how many
+    slots each has lost: planned for a worker that was not there in time."""
+    stepped, scenes = {}, {}
+    for name, options in policies.items():
+        home = Cluster(cluster.plane, f"{cluster.namespace}-{name}-{secrets.token_hex(2)}")
+        home.create_namespace()
+        scenes[name] = Scene(cluster.plane, home.namespace, CLOCK)
+        scenes[name].add_nodes(instance.cluster, home.namespace)
+        policy = policy_of(instance, name, **options)
+        stepped[name] = stepped_through(scenes[name], instance, policy)
+    with ThreadPoolExecutor(len(stepped)) as pool:
+        running = [pool.submit(each.run) for each in stepped.values()]
+        try:
+            for future in running:
+                future.result()
+        finally:
+            for each in stepped.values():
+                each.controller.stop()
+    # The library has no public reader.
+    lost = {name: each.controller.metrics.lost._value.get() for name, each in stepped.items()}
+    return {name: (scene, lost[name]) for name, scene in scenes.items()}
+
+
 def completions(scene: Scene, horizon: int) -> dict[str, int | None]:
     """The slot in which each job completed; None: within the horizon it did not."""
     found = {name: status.get("completionSlot") for name, status in scene.statuses().items()}
@@ -167,15 +166,9 @@ def completions(scene: Scene, horizon: int) -> dict[str, int | None]:
 
 
 def imported(scene: Scene, instance: oasis.Instance) -> oasis.Instance:
-    """The instance as it is read back from the cluster; of several, from the nodes of its pool."""
-    clock, nodes = scene.clock, scene.api.items("nodes", labelSelector=f"pool={scene.namespace}")
-    words = ["--slot-seconds", f"{clock.slot_seconds:g}"]
-    words += ["--startup-seconds", f"{clock.startup_seconds:g}", "--namespace", scene.namespace]
-    words += ["--nodes", f"pool={scene.namespace}"] if nodes else []
-    with TemporaryDirectory() as folder:
-        file = Path(folder) / "now.json"
-        scene.call("import", "-o", str(file), *words, "--horizon", str(instance.horizon))
-        found = oasis.read(file)
+    """The instance as it is read back from the nodes of its pool, and from its namespace."""
+    words = ("--namespace", scene.namespace, "--nodes", f"pool={scene.namespace}")
+    found = scene.imported("--horizon", str(instance.horizon), *words)
     jobs = {job.id.rpartition("/")[2]: job for job in found.jobs}
     known = (replace(jobs[job.id], arrival=job.arrival) for job in instance.jobs_by_arrival())
     return replace(found, jobs=tuple(known), horizon=instance.horizon)

@@ -15,27 +15,15 @@ import oasis
 from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.paper import CLUSTER, FIGURES, PAPER, SIMULATOR, run_live, settings_for, write
 from tests.kubernetes.scene import EXAMPLE
-from tests.kubernetes.stepped import (
-    completions,
-    imported,
-    lost_slots,
-    policy_of,
-    run_all,
-    scene_for,
-    stepped_through,
-)
+from tests.kubernetes.stepped import completions, decided, imported
 
 
 def test_the_example_is_decided_as_in_the_simulator(cluster: Cluster) -> None:
     shipped = oasis.read(EXAMPLE)
-    last, stepped, differ = shipped.horizon, {}, {}
-    names = ("oasis", "recourse", "srtf", "fifo")
-    scenes = {name: scene_for(cluster, name, shipped.cluster) for name in names}
-    for name, scene in scenes.items():
-        stepped[name] = stepped_through(scene, shipped, policy_of(shipped, name))
-    run_all(list(stepped.values()))
-    for name, scene in scenes.items():
-        assert lost_slots(stepped[name].controller) == 0.0, "all pods were there in every slot"
+    last, differ = shipped.horizon, {}
+    policies = {name: {} for name in ("oasis", "recourse", "srtf", "fifo")}
+    for name, (scene, lost) in decided(cluster, shipped, policies).items():
+        assert lost == 0.0, "all pods were there in every slot"
         instance = imported(scene, shipped)
         decisions = oasis.simulate(instance, oasis.make_policy(name, instance)).decisions
         here = {d.job_id.rpartition("/")[2]: d.completion for d in decisions}
@@ -63,6 +51,6 @@ def test_figures_from_the_cluster_are_those_from_the_simulator(
     write(live, settings, tmp_path)
     for figure in FIGURES:
         rows = pd.read_csv(tmp_path / f"{figure.name}.csv")
-        assert [*rows["policy"]] == 2 * ["oasis-printed", *PAPER[1:]]
+        assert [*rows["policy"]] == 2 * ["oasis-printed", *list(PAPER)[1:]]
         assert [*rows["where"]] == [CLUSTER] * 5 + [SIMULATOR] * 5
         assert (tmp_path / f"{figure.name}.svg").read_text().lstrip().startswith("<?xml")

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-import oasis
 from baselines import FIFO
 from tests.kubernetes import names
-from tests.kubernetes.cluster import Cluster, is_running
+from tests.kubernetes.cluster import Cluster, is_running, told
 from tests.kubernetes.controlplane.audit import denied
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.scene import (
@@ -29,7 +27,6 @@ from tests.kubernetes.scene import (
     scene_of,
     status,
     template,
-    told,
 )
 
 
@@ -45,9 +42,7 @@ def running(scene: Scene, prefix: str) -> list[dict[str, Any]]:
 ENDS = {"one": "Completed", "huge": "Rejected", "odd": "Invalid", "gateless": "Invalid"}
 
 
-def test_jobs_are_resumed_placed_and_followed_to_their_end(
-    cluster: Cluster, tmp_path: Path
-) -> None:
+def test_jobs_are_resumed_placed_and_followed_to_their_end(cluster: Cluster) -> None:
     scene = scene_of(cluster)
     start = cluster.plane.audit_position()
     theirs = {"suspend": True, "parallelism": 1, "template": template(gate="them.io/gate")}
@@ -79,12 +74,11 @@ def test_jobs_are_resumed_placed_and_followed_to_their_end(
         listed = json.loads(scene.call("status", "--namespace", scene.namespace, "--json"))["jobs"]
         phases = {job["job"].partition("/")[2]: job["phase"] for job in listed}
         assert phases == {f"job/{name}": phase for name, phase in ENDS.items()} | scene.phases()
-        out, slots = tmp_path / "now.json", ("--slot-seconds", "4", "--ps-share", "0.2")
-        scene.call("import", "-o", str(out), "--namespace", scene.namespace, *slots)
+        now = scene.imported("--namespace", scene.namespace, "--ps-share", "0.2")
         make(scene, JOB, marked(scene, JOB, "fails", fails))
         said = wait_phase(scene, JOB, "fails", "Failed")
         assert "its Job failed" in told(said)["Complete"]["message"]
-    there = {job.id.partition("/")[2]: job for job in oasis.read(out).jobs}
+    there = {job.id.partition("/")[2]: job for job in now.jobs}
     assert there.keys() == {"ours", "job/one", "job/huge"}, "those that make sense"
     assert (there["job/one"].chunks, there["job/huge"].chunks) == (3, 20)
     assert read(scene, JOB, "huge")["spec"]["suspend"] is True

@@ -1,6 +1,7 @@
 """Chart, kustomize base and ``oasis kubernetes install``: applied, upgraded, taken away again.
 
-One control plane for all: what is there after each uninstallation is what was there before.
+One control plane for all: what is there after each uninstallation is what was there before. The
+commands of the pages on Kubernetes are carried out, as they stand there, on one of their own.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import lzma
 import shutil
 import zlib
 from collections.abc import Iterator
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,11 +24,22 @@ import yaml
 from oasis import __version__
 from tests.kubernetes.cluster import room
 from tests.kubernetes.controlplane.api import Client
+from tests.kubernetes.controlplane.audit import denied
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.names import CONTROLLER, GROUP, JOB_UID, NODE_ROLE, SYSTEM
 from tests.kubernetes.scene import answered
-from tests.kubernetes.tutorial.page import CHART, DEPLOY, Shell, container, environment, typed
+from tests.kubernetes.tutorial.page import (
+    CHART,
+    DEPLOY,
+    File,
+    Shell,
+    carry_out,
+    container,
+    environment,
+    steps,
+    typed,
+)
 from tests.unit.kubernetes.played import merged
 
 BEFORE = Path(__file__).with_name("before.yaml.xz")  # what an earlier version installed
@@ -100,19 +113,21 @@ def test_the_kustomize_base_is_applied_and_deleted(shell: Shell) -> None:
     shell("kubectl delete -k .")
 
 
-def remembered(api: Client) -> dict[str, Any]:
-    """The checkpoint of the controller, which is a small one."""
+NOTE = f"{GROUP}/checkpoint"
+
+
+def remembered(api: Client) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The checkpoint of the controller, a small one, and what is noted beside it."""
     head: Any = api.get("configmaps", CONTROLLER, SYSTEM)
-    return json.loads(zlib.decompress(base64.b64decode(head["binaryData"]["content"])))
+    document = json.loads(zlib.decompress(base64.b64decode(head["binaryData"]["content"])))
+    return document, json.loads(head["metadata"]["annotations"][NOTE])
 
 
-def remember(api: Client, document: dict[str, Any]) -> None:
+def remember(api: Client, document: dict[str, Any], note: dict[str, Any]) -> None:
     """Write a checkpoint as another version would have."""
-    head: Any = api.get("configmaps", CONTROLLER, SYSTEM)
     content = zlib.compress(json.dumps(document).encode())
-    note = json.loads(head["metadata"]["annotations"][f"{GROUP}/checkpoint"])
     note["digest"] = hashlib.sha256(content).hexdigest()
-    meta = {"annotations": {f"{GROUP}/checkpoint": json.dumps(note)}}
+    meta = {"annotations": {NOTE: json.dumps(note)}}
     data = {"content": base64.b64encode(content).decode()}
     api.patch("configmaps", CONTROLLER, SYSTEM, metadata=meta, binaryData=data)
 
@@ -136,10 +151,10 @@ def test_a_version_before_is_upgraded_and_uninstalled(
     with container(plane, words, tmp_path / "first.log"):
         until(lambda: len(pods()) == 2, "the job runs")
     ran = pods()
-    found = remembered(plane.api)
-    remember(plane.api, found | {"format": "oasis-controller 0"})
+    found, note = remembered(plane.api)
+    remember(plane.api, found | {"format": "oasis-controller 0"}, note)
     with container(plane, words, tmp_path / "second.log"):
-        until(lambda: remembered(plane.api)["format"] == found["format"], "it is rewritten")
+        until(lambda: remembered(plane.api)[0]["format"] == found["format"], "it is rewritten")
     assert pods() == ran
     # As docs/kubernetes-operate.md has it, too.
     shell(f"{INSTALL} --own | kubectl delete --ignore-not-found -f -")
@@ -147,6 +162,36 @@ def test_a_version_before_is_upgraded_and_uninstalled(
     shell("kubectl delete oasisjobs --all --all-namespaces --cascade=foreground")
     assert pods() == []
     shell(f"{INSTALL} | kubectl delete --ignore-not-found -f -")
+
+
+# -- the commands of the pages, on a control plane of their own ------------------------------------
+
+
+def test_the_pages_say_what_is_true(controlplane_binary: Path, words: Path, tmp_path: Path) -> None:
+    """The pods of the Deployment that it installs are only played: the container of one is run."""
+    first, *rest = steps()
+    with ControlPlane(controlplane_binary) as plane:
+        names = [f"node-{k}" for k in range(3)]
+        for name in names:
+            plane.nodes.add(name, room(4))
+        plane.nodes.wait_ready(*names)
+        reader = environment(words, plane.admin.kubeconfig())
+        assert not isinstance(first, File)
+        assert first.line.startswith("oasis kubernetes install")
+        assert carry_out(first, tmp_path, reader) is None
+        log = tmp_path / "controller.log"
+        with ExitStack() as kubelet:
+            kubelet.enter_context(container(plane, words, log))
+            for step in rest:
+                if isinstance(step, File):
+                    (tmp_path / step.name).write_text(step.text, encoding="utf-8")
+                    continue
+                if "--own" in step.line:
+                    kubelet.close()  # as a real one does when the Deployment goes
+                instead = carry_out(step, tmp_path, reader)
+                assert instead is None, f"{instead}\n\nexpected:\n{step.shown}\n{log.read_text()}"
+        account = plane.service_account(CONTROLLER, SYSTEM)
+        assert not denied(plane.requests(account))
 
 
 # -- chart and kustomize base render what ``oasis kubernetes install`` prints ----------------------

@@ -17,7 +17,7 @@ import yaml
 import oasis
 from baselines import FIFO, SRTF
 from tests.kubernetes import names
-from tests.kubernetes.cluster import Cluster, condition, has_ended, is_running
+from tests.kubernetes.cluster import Cluster, condition, has_ended, is_running, told
 from tests.kubernetes.controlplane.audit import denied
 from tests.kubernetes.controlplane.owners import Kueue
 from tests.kubernetes.controlplane.waiting import until
@@ -33,7 +33,6 @@ from tests.kubernetes.scene import (
     read,
     runtime,
     scene_of,
-    told,
 )
 from tests.kubernetes.scene import status as status_of
 from tests.kubernetes.stepped import Stepped
@@ -179,9 +178,7 @@ POLICIES = {"srtf": SRTF, "recourse": oasis.Recourse}
 
 
 @pytest.mark.parametrize("name", POLICIES)
-def test_twelve_jobs_run_as_in_the_simulator(
-    name: str, scene: Scene, kueue: Kueue, tmp_path: Path
-) -> None:
+def test_twelve_jobs_run_as_in_the_simulator(name: str, scene: Scene, kueue: Kueue) -> None:
     begin = scene.plane.audit_position()
     jobs: list[tuple[int, Object]] = []
 
@@ -202,10 +199,7 @@ def test_twelve_jobs_run_as_in_the_simulator(
     assert stepped.made.items() <= now.items(), "none was made anew"
     by_name = workloads(scene)
     there = {job: status(scene, job)["completionSlot"] for job in by_name}
-    file, clock = tmp_path / "now.json", scene.clock
-    words = ("--slot-seconds", f"{clock.slot_seconds:g}", "--horizon", str(HORIZON))
-    scene.call("import", "-o", str(file), "--namespace", scene.namespace, *words)
-    instance = oasis.read(file)
+    instance = scene.imported("--horizon", str(HORIZON), "--namespace", scene.namespace)
     assert [job.arrival for job in instance.jobs_by_arrival()] == list(range(12))
     run = oasis.simulate(instance, POLICIES[name]())
     here = {d.job_id.rpartition("/")[2].split("-")[1]: d.completion for d in run.decisions}

@@ -9,17 +9,16 @@ from __future__ import annotations
 import math
 import re
 import sys
-from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.kubernetes.cluster import Cluster, condition, is_running
+from tests.kubernetes.cluster import Cluster, Object, condition, is_running, told
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.instance_objects import Slots
 from tests.kubernetes.names import GPU, JOB_NAME, NODE_ROLE, TASK
 from tests.kubernetes.processes.nodes import ProcessNodes
-from tests.kubernetes.scene import Scene, told
+from tests.kubernetes.scene import Scene
 from tests.kubernetes.training_jobs import (
     ROOM,
     Training,
@@ -80,12 +79,12 @@ def test_a_training_makes_way_and_goes_on_from_its_checkpoint(
         assert reasons(scene, name) == {"Admitted", "Planned", "WorkDone"}
 
 
-def workers(scene: Scene, name: str) -> list[dict[str, Any]]:
-    labels = [(pod, pod["metadata"].get("labels") or {}) for pod in scene.pods()]
-    return [pod for pod, at in labels if (at.get(JOB_NAME), at.get(TASK)) == (name, "worker")]
+def workers(scene: Scene, name: str) -> list[Object]:
+    at = f"{JOB_NAME}={name},{TASK}=worker"
+    return scene.api.items("pods", scene.namespace, labelSelector=at)
 
 
-def is_ready(pod: dict[str, Any]) -> bool:
+def is_ready(pod: Object) -> bool:
     return is_running(pod) and condition(pod, "Ready").get("status") == "True"
 
 

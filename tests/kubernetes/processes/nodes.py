@@ -26,11 +26,12 @@ from tests.kubernetes.controlplane.guardian import Guardian
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.processes.container import (
     Container,
+    PodRun,
     UnsupportedError,
     environment,
     hosts_file,
+    timestamp,
 )
-from tests.kubernetes.processes.pod_run import PodRun, timestamp
 
 _POLL = 0.1  # seconds between two looks at the pods and their processes
 _HEARTBEAT = 4.0  # seconds; a node is given up after twenty

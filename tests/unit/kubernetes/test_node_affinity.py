@@ -1,7 +1,7 @@
 """Which nodes admit a pod: each rule of the Kubernetes documentation, one case at a time.
 
 Sources: "Assigning Pods to Nodes" and "Taints and Tolerations". The scheduler itself is asked in
-`tests/kubernetes/test_admission.py`.
+`tests/kubernetes/test_adapter.py`.
 """
 
 from __future__ import annotations
