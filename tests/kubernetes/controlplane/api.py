@@ -47,12 +47,9 @@ class Client:
         self._url = url
         self._headers = {"Authorization": f"Bearer {token}", "User-Agent": "tests"}
         again = {"status_forcelist": _AWAY, "allowed_methods": None, "raise_on_status": False}
+        retries = urllib3.Retry(5, backoff_factor=0.2, **again)
         self._pool = urllib3.PoolManager(
-            *(1, self._headers),
-            ca_certs=str(authority),
-            maxsize=16,
-            timeout=20.0,
-            retries=urllib3.Retry(5, backoff_factor=0.2, **again),
+            ca_certs=str(authority), maxsize=16, timeout=20.0, retries=retries
         )
 
     def ask(
