@@ -26,7 +26,6 @@ from oasis.kubernetes.control.statuses import StatusWriter
 from oasis.kubernetes.names import NODE_ROLE
 from oasis.kubernetes.objects.existing import JOB, controller_of, version_of
 from oasis.kubernetes.objects.oasis_job import SlotClock
-from oasis.scheduling.policy import Plan, View
 from tests.unit.kubernetes.fake_api import FakeConnection, controller, store, writer
 from tests.unit.kubernetes.played import (
     CLOCK,
@@ -283,7 +282,7 @@ def test_a_turn_does_not_wait_for_a_plan_that_takes_long(monkeypatch: pytest.Mon
     controller.sees = {**cluster(BOTH), names.PLURAL: list(played.jobs.values())}
     decide = FIFO.decide
 
-    def decide_slowly(policy: FIFO, view: View) -> Plan:
+    def decide_slowly(policy: FIFO, view: Any) -> Any:
         assert may_go.wait(10.0)
         return decide(policy, view)
 
