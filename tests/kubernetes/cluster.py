@@ -2,39 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from oasis.kubernetes.api.resources import CLASSES, PODS, WINDOWS
-from oasis.kubernetes.cluster.pods import is_ending
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.controlplane.waiting import until
+from tests.kubernetes.names import GPU, JOB_UID
 
-GATE = "oasis.test/placement"
-GPU = "nvidia.com/gpu"
+Object = dict[str, Any]
+# Labels of pods with the uid of their job, whoever makes them.
+OWNERS = (JOB_UID, "jobset.sigs.k8s.io/jobset-uid", "batch.kubernetes.io/controller-uid")
 
 
-def pod(
-    name: str,
-    gpus: int,
-    *,
-    annotations: Mapping[str, str] | None = None,
-    labels: Mapping[str, str] | None = None,
-) -> dict[str, Any]:
+def pod(name: str, gpus: int, **meta: Any) -> Object:
     """A training pod. The annotations oasis.test/starts-after, succeeds-after, fails-after and
     stops-after ("2s") say what kwok makes of it (controlplane/stages/pods.yaml)."""
     resources = {"requests": {"cpu": "1"}, "limits": {GPU: str(gpus)}}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "labels": dict(labels or {}), "annotations": annotations or {}},
-        "spec": {
-            "containers": [{"name": "train", "image": "train", "resources": resources}],
-        },
-    }
+    spec = {"containers": [{"name": "train", "image": "train", "resources": resources}]}
+    return {"metadata": {"name": name, **meta}, "spec": spec}
+
+
+def is_running(pod: Object) -> bool:
+    return pod["status"]["phase"] == "Running" and "deletionTimestamp" not in pod["metadata"]
+
+
+def has_ended(pod: Object) -> bool:
+    return pod["status"].get("phase") in ("Succeeded", "Failed")
+
+
+def told(status: Object) -> dict[str, Object]:
+    return {condition["type"]: condition for condition in status.get("conditions") or ()}
+
+
+def condition(item: Object, kind: str) -> Object:
+    """The condition of this type; an empty one if there is none."""
+    return told(item.get("status") or {}).get(kind, {})
+
+
+def owner_of(pod: Object) -> str | None:
+    """The uid of the job that a pod is part of, by its labels."""
+    labels = pod["metadata"].get("labels") or {}
+    return next((labels[name] for name in OWNERS if name in labels), None)
 
 
 def report_rights(namespace: str, account: str = "default") -> list[dict[str, Any]]:
@@ -64,20 +74,16 @@ class Cluster:
 
     def create(self, *pods: dict[str, Any]) -> None:
         """Make pods, as somebody else than a controller does."""
-        ask, path = self.plane.objects.connection.request, PODS.path(self.namespace)
         for body in pods:
-            ask("POST", path, body=body, query={"fieldManager": "tests"})
+            self.plane.api.create("pods", body, self.namespace)
 
     def read(self) -> dict[str, dict[str, Any]]:
-        found, _ = self.plane.objects.list_all(PODS, self.namespace)
+        found = self.plane.api.items("pods", self.namespace)
         return {pod["metadata"]["name"]: pod for pod in found}
 
     def running(self) -> dict[str, str]:
-        return {
-            name: pod["spec"]["nodeName"]
-            for name, pod in self.read().items()
-            if pod["status"]["phase"] == "Running" and not is_ending(pod)
-        }
+        found = self.read().items()
+        return {name: pod["spec"]["nodeName"] for name, pod in found if is_running(pod)}
 
     def clear(self) -> None:
         """Take away the namespace (which takes a while), and at once nodes, pods and the rest."""
@@ -86,11 +92,7 @@ class Cluster:
         quick = ("--ignore-not-found", "--wait=false")
         self.plane.kubectl("delete", "namespace", self.namespace, *quick)
         self.plane.nodes.clear()
-        shared = CLASSES, WINDOWS
-        there = self.plane.objects.snapshot((kind, None) for kind in shared)
-        for kind in shared:
-            for item in there[kind.plural]:
-                self.plane.objects.delete(kind, item)
-        path, now = PODS.path(self.namespace), {"gracePeriodSeconds": 0}
-        self.plane.objects.connection.request("DELETE", path, body=now)
+        for plural in ("utilityclasses", "capacitywindows"):
+            self.plane.api.delete(plural)
+        self.plane.api.delete("pods", space=self.namespace)
         until(lambda: not self.read(), "the Job controller lets go of its pods")

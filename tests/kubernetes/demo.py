@@ -1,89 +1,86 @@
 """``make kubernetes-demo``: the shipped example on a real control plane, beside the simulator.
 
-Each job becomes an ``OasisJob`` half a slot before the slot of its arrival. The command
-``oasis kubernetes run`` schedules them with the shipped rights; at the end the table says what each
-earned there, and what the simulator says.
+Each job becomes an ``OasisJob`` half a slot before the slot of its arrival. A controller schedules
+them with the shipped rights; at the end the table says what each earned there, and what the
+simulator says.
 """
 
 from __future__ import annotations
 
 import argparse
-import subprocess
+import logging
 import sys
 import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
 
 import oasis
-from experiments.cli import console
-from experiments.evaluation.policies import OASIS, POLICIES
-from oasis.kubernetes.control.checkpoint import Checkpoint
-from oasis.kubernetes.objects.oasis_job import SlotClock
+from baselines import ALL
 from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.controlplane.plane import control_plane
 from tests.kubernetes.controlplane.waiting import until
-from tests.kubernetes.scene import EXAMPLE, SYSTEM, Scene
-from tests.kubernetes.stepped import completions, imported
+from tests.kubernetes.instance_objects import Slots
+from tests.kubernetes.scene import EXAMPLE, Scene
+from tests.kubernetes.stepped import completions, imported, policy_of
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--policy", default=OASIS, choices=sorted(POLICIES))
+    parser.add_argument("--policy", default="oasis", choices=sorted(("oasis", "recourse", *ALL)))
     parser.add_argument("--slot-seconds", type=float, default=2.0)
     parser.add_argument("--startup-seconds", type=float, help="allowed for; half a slot")
     options = parser.parse_args()
     instance, half = oasis.read(EXAMPLE), options.slot_seconds / 2
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     with control_plane("kubernetes demo") as plane:
         Cluster(plane, "demo").create_namespace()
         allowed = half if options.startup_seconds is None else options.startup_seconds
-        scene = Scene(plane, "demo", SlotClock(options.slot_seconds, allowed, 0.0))
-        scene.add_nodes(instance.cluster)
-        run_controller(scene, instance, options.policy)
+        scene = Scene(plane, "demo", Slots(options.slot_seconds, allowed))
+        scene.add_nodes(instance.cluster, "demo")
+        run_controller(scene, instance, policy_of(instance, options.policy))
         return report(scene, imported(scene, instance), options.policy)
 
 
-def run_controller(scene: Scene, instance: oasis.Instance, policy: str) -> None:
-    """`oasis kubernetes run` as a process of its own, while the jobs arrive."""
-    clock, last = scene.clock, instance.horizon
-    words = scene.command("--policy", policy, "--horizon", str(last))
-    words += ["--stop-after", str(last + 1)]
-    words += ["--bounds", str(EXAMPLE)] if policy == OASIS else []
-    early, late = [], []
-    for job in instance.jobs_by_arrival():
-        (late if job.arrival else early).append(job)
+def run_controller(scene: Scene, instance: oasis.Instance, policy: Callable[[], Any]) -> None:
+    """Run a controller, while the jobs arrive, until the slots of the instance are over."""
+    early = [job for job in instance.jobs_by_arrival() if not job.arrival]
     for job in early:
         scene.submit(scene.job(job, instance.slot_seconds))
-    checkpoint = Checkpoint(scene.admin, SYSTEM, scene.namespace)
-    with subprocess.Popen(words) as process:
-        until(lambda: checkpoint.read() is not None, "the controller is at work")
-        epoch = checkpoint.read()["epoch"]
-        scene.clock = SlotClock(clock.slot_seconds, clock.startup_seconds, epoch)
-        for job in late:
-            at = scene.clock.begin(job.arrival) - 0.5 * clock.slot_seconds
+    last = instance.horizon
+    with scene.controller(policy, horizon=last, lease_seconds=15.0) as controller:
+        reconciler: Any = until(lambda: controller.reconciler, "the controller is at work")
+        scene.clock = replace(scene.clock, epoch=reconciler.clock.epoch)
+        for job in instance.jobs_by_arrival()[len(early) :]:
+            at = scene.clock.begin(job.arrival) - 0.5 * scene.clock.slot_seconds
             time.sleep(max(0.0, at - time.time()))
             scene.submit(scene.job(job, instance.slot_seconds))
-        process.wait(timeout=scene.clock.begin(last) - time.time() + 60.0)
-    if process.returncode:
-        raise RuntimeError(f"oasis kubernetes run ended with {process.returncode}")
+        left = scene.clock.begin(last) - time.time()
+        until(lambda: (reconciler.slot or 0) > last, "the last slot is closed", left + 60.0)
 
 
 def report(scene: Scene, instance: oasis.Instance, policy: str) -> int:
-    run = oasis.simulate(instance, POLICIES[policy].make(instance))
+    run = oasis.simulate(instance, oasis.make_policy(policy, instance))
     there, statuses = completions(scene, instance.horizon), scene.statuses()
-    rows, differ, sums = [], 0, [0.0, 0.0]
+    rows, differ = {}, 0
     for decision in run.decisions:
         name = decision.job_id.rpartition("/")[2]
-        slots = there[name], decision.completion
-        earned = statuses[name].get("utility", 0.0), decision.utility
-        earned = [0.0 if k is None else found for k, found in zip(slots, earned, strict=True)]
-        sums = [a + b for a, b in zip(sums, earned, strict=True)]
-        differ += (slots[0] is None) != (slots[1] is None)
-        shown = ("-" if slot is None else str(slot) for slot in slots)
-        rows.append((name, statuses[name].get("phase", "-"), *shown, *map(console.number, earned)))
-    rows.append(("all", "", "", "", *map(console.number, sums)))
-    heads = ("completes", "simulated", "earned", "simulated")
-    columns = (("job", False), ("on the cluster", False), *((head, True) for head in heads))
-    console.print_rows(columns, rows, title=f"{policy} on the cluster and in the simulator")
+        earned = 0.0 if there[name] is None else statuses[name]["utility"]
+        simulated = 0.0 if decision.completion is None else decision.utility
+        row = (there[name], decision.completion, earned, simulated)
+        rows[name] = (statuses[name].get("phase"), *row)
+        differ += (there[name] is None) != (decision.completion is None)
+    heads = ("on the cluster", "completes", "simulated", "earned", "simulated")
+    table = pd.DataFrame([*rows.values()], [*rows], heads, dtype=object)
+    sums = table.iloc[:, 3:].sum().round(2)
+    text = table.fillna("-").to_string(float_format="{:.2f}".format)
+    sys.stdout.write(f"{policy} on the cluster and in the simulator\n{text}\n")
+    sys.stdout.write(f"all: {sums.iloc[0]} on the cluster, {sums.iloc[1]} in the simulator\n")
     if differ:
-        console.note(f"{differ} jobs completed on one side only: --slot-seconds sets longer slots")
+        said = f"{differ} jobs completed on one side only: --slot-seconds sets longer slots\n"
+        sys.stderr.write(said)
     return 1 if differ else 0
 
 

@@ -64,7 +64,8 @@ class FaultPlan:
         self._lock, self._passed = threading.Lock(), {True: 0, False: 0}
         self.struck = 0
 
-    def next(self, method: str, *, watch: bool) -> Fault | None:
+    def next(self, method: str, target: str) -> Fault | None:
+        watch = "watch=true" in target
         with self._lock:
             pause, fault = (self._queues[watch] or [(math.inf, Fault("none"))])[0]
             is_harmless = method not in WRITES and (fault.kind == "lost" or fault.code == 409)
@@ -80,7 +81,21 @@ class FaultPlan:
         return sum(map(len, self._queues.values()))
 
 
-def let_meet(connection: Connection, plan: FaultPlan) -> None:
+class FirstAnswers:
+    """Loses the answer to the first object that is made of each kind."""
+
+    def __init__(self) -> None:
+        self.lost: set[str] = set()  # last words of the paths
+
+    def next(self, method: str, target: str) -> Fault | None:
+        kind = target.partition("?")[0].rpartition("/")[2]
+        if method != "POST" or kind in self.lost or "dryRun" in target:
+            return None
+        self.lost.add(kind)
+        return Fault("lost")
+
+
+def let_meet(connection: Connection, plan: FaultPlan | FirstAnswers) -> None:
     """From now on the requests of a connection meet the faults of the plan."""
     connection._server = _FaultyPool(connection._server, plan)
 
@@ -88,11 +103,11 @@ def let_meet(connection: Connection, plan: FaultPlan) -> None:
 class _FaultyPool:
     """What sends a connection's requests, between it and the real one."""
 
-    def __init__(self, pool: Any, plan: FaultPlan) -> None:
+    def __init__(self, pool: Any, plan: FaultPlan | FirstAnswers) -> None:
         self._pool, self._plan = pool, plan
 
     def urlopen(self, method: str, target: str, **more: Any) -> Any:
-        fault = self._plan.next(method, watch="watch=true" in target) or Fault("none")
+        fault = self._plan.next(method, target) or Fault("none")
         if fault.kind == "status":
             return _answer(fault.code)
         if fault.kind == "gone":

@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import oasis
-from oasis.kubernetes.names import API_VERSION, HOSTNAME, KIND, NODE_ROLE
-from oasis.kubernetes.objects.node_affinity import narrowed
-from oasis.kubernetes.objects.oasis_job import SlotClock
-from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
-from oasis.model.groups import GROUPS, TaskGroup
+from tests.kubernetes.names import API_VERSION, HOSTNAME, KIND, NODE_ROLE, REQUIRED, RESOURCES
 
 Object = dict[str, Any]
+
+
+@dataclass
+class Slots:
+    """Slots of so many seconds, of which pods may take some to start, from `epoch` on."""
+
+    slot_seconds: float
+    startup_seconds: float = 0.0
+    epoch: float = 0.0
+
+    @property
+    def work_seconds(self) -> float:
+        return self.slot_seconds - self.startup_seconds
+
+    def begin(self, slot: int) -> float:
+        return self.epoch + slot * self.slot_seconds
 
 
 def written(amount: Fraction) -> str:
@@ -26,7 +39,7 @@ def written(amount: Fraction) -> str:
 def requests(amounts: Mapping[str, float]) -> dict[str, str]:
     """Amounts of the model as requests of the cluster, without zeros."""
     found = {}
-    for name, resource, unit in DEFAULT_RESOURCES.entries:
+    for name, (resource, unit) in RESOURCES.items():
         amount = Fraction(amounts.get(name, 0.0)) * unit
         if amount:
             # The API server takes only whole numbers of GPUs and other extended resources.
@@ -36,7 +49,7 @@ def requests(amounts: Mapping[str, float]) -> dict[str, str]:
 
 
 def job_object(
-    job: oasis.Job, clock: SlotClock, *, slot_seconds: float, namespace: str = "default"
+    job: oasis.Job, clock: Slots, *, slot_seconds: float, namespace: str = "default"
 ) -> Object:
     """A job of an instance as an ``OasisJob``, its times scaled from its own slots to `clock`."""
     # What a job of several forms says itself is only what they leave out: each is written whole.
@@ -45,27 +58,28 @@ def job_object(
     spec: Object = {
         "utility": utility_object(job.utility, clock),
         "work": {"epochs": first.epochs, **_work(first, clock, slot_seconds)},
-        "workers": {"maximum": first.chunks, **_pods(first, GROUPS[0])},
+        "workers": {"maximum": first.chunks, **_pods(first.worker)},
         "gracePeriodSeconds": 0,
         "completion": "work",  # its pods never end by themselves
     }
     if first.min_workers > 1:
         spec["workers"]["minimum"] = first.min_workers
     if any(form.needs_ps for form in job.in_forms):
-        spec["parameterServers"] = _pods(first, GROUPS[1])
+        spec["parameterServers"] = _pods(first.ps)
     if several:
         spec["forms"] = [_form(form, clock, slot_seconds) for form in job.in_forms]
     else:
         for name, required in (("workers", job.requires), ("parameterServers", job.ps_requires)):
             if required and name in spec:
                 asked = [{"key": k, "operator": "In", "values": [*v]} for k, v in required.items()]
-                affinity = narrowed(None, asked, "matchExpressions")
+                terms = {"nodeSelectorTerms": [{"matchExpressions": asked}]}
+                affinity = {"nodeAffinity": {REQUIRED: terms}}
                 spec[name]["template"]["spec"]["affinity"] = affinity
     meta = {"name": job.id, "namespace": namespace}
     return {"apiVersion": API_VERSION, "kind": KIND, "metadata": meta, "spec": spec}
 
 
-def _work(job: oasis.Job, clock: SlotClock, slot_seconds: float) -> Object:
+def _work(job: oasis.Job, clock: Slots, slot_seconds: float) -> Object:
     """The work of a job of one form, but for its epochs."""
     # Both times keep their length in slots. That of the exchange follows from megabytes over
     # bandwidth, so the megabytes are scaled.
@@ -82,27 +96,32 @@ def _resources(demand: Mapping[str, float]) -> Object:
     return {"requests": asked, "limits": {name: v for name, v in asked.items() if "/" in name}}
 
 
-def _pods(job: oasis.Job, group: TaskGroup) -> Object:
-    container = {"name": "train", "image": "train", "resources": _resources(group.of(job))}
+def _pods(demand: Mapping[str, float]) -> Object:
+    container = {"name": "train", "image": "train", "resources": _resources(demand)}
     return {"template": {"spec": {"containers": [container]}}}
 
 
-def _form(form: oasis.Job, clock: SlotClock, slot_seconds: float) -> Object:
+def _form(form: oasis.Job, clock: Slots, slot_seconds: float) -> Object:
     """A form of a job, with all that may differ from the others."""
-    worker, ps = (_resources(group.of(form)) for group in GROUPS)
     made: Object = {
         "work": _work(form, clock, slot_seconds),
-        "workers": {"minimum": form.min_workers, "maximum": form.chunks, "resources": worker},
+        "workers": {
+            "minimum": form.min_workers,
+            "maximum": form.chunks,
+            "resources": _resources(form.worker),
+        },
     }
     if form.requires:
         made["requires"] = {name: list(values) for name, values in form.requires.items()}
     if form.needs_ps:
         required = {name: list(values) for name, values in form.ps_requires.items()}
-        made["parameterServers"] = {"resources": ps, **({"requires": required} if required else {})}
+        made["parameterServers"] = {"resources": _resources(form.ps)}
+        if required:
+            made["parameterServers"]["requires"] = required
     return made
 
 
-def utility_object(utility: oasis.Utility, clock: SlotClock) -> Object:
+def utility_object(utility: oasis.Utility, clock: Slots) -> Object:
     """A utility by slots as one by seconds."""
     seconds = clock.slot_seconds
     if isinstance(utility, oasis.Sigmoid):
@@ -125,19 +144,11 @@ def utility_object(utility: oasis.Utility, clock: SlotClock) -> Object:
 def node_objects(cluster: oasis.Cluster) -> list[Object]:
     """The servers of an instance as nodes."""
     found = []
-    for group in GROUPS:
-        servers = [(server, name) for server in group.servers(cluster) for name in server.ids]
-        for (server, made), row in zip(servers, group.capacity(cluster).tolist(), strict=True):
-            name = made.replace("#", "-")
-            amounts = requests(dict(zip(cluster.resources, row, strict=True)))
-            amounts["pods"] = "110"  # what a kubelet allows by default
-            labels = {**server.labels, HOSTNAME: name, NODE_ROLE: str(group)}
-            found.append(
-                {
-                    "apiVersion": "v1",
-                    "kind": "Node",
-                    "metadata": {"name": name, "labels": labels},
-                    "status": {"allocatable": amounts, "capacity": amounts},
-                }
-            )
+    for role, servers in (("worker", cluster.worker_servers), ("ps", cluster.ps_servers)):
+        for name, server in [(name, each) for each in servers for name in each.ids]:
+            amounts = requests(server.capacity) | {"pods": "110"}  # as a kubelet has it
+            host = name.replace("#", "-")
+            labels = {**server.labels, HOSTNAME: host, NODE_ROLE: role}
+            status = {"allocatable": amounts, "capacity": amounts}
+            found.append({"metadata": {"name": host, "labels": labels}, "status": status})
     return found

@@ -10,28 +10,25 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 import oasis
-from experiments.cli import console
-from experiments.evaluation.live import cluster_policy
-from experiments.evaluation.policies import FLOOR, OASIS, POLICIES, PRINTED_FLOOR
 from experiments.figures import FIGURES as PUBLISHED
-from experiments.figures.figure import PublishedFigure, Row, write_csv
-from experiments.figures.oasis import TESTBED, TESTBED_JOBS
-from experiments.figures.settings import PAPER, FigureSettings, policy_label
+from experiments.figures import FigureSettings, PublishedFigure
 from experiments.plotting import save
-from experiments.plotting.canvas import SMALL, new_figure
-from oasis.model.resources import BANDWIDTH
-from oasis.model.utility import Sigmoid
-from oasis.online.prices import PriceBounds
 from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.controlplane.plane import ControlPlane, control_plane
-from tests.kubernetes.stepped import completions, lost_slots, run_all, scene_for, stepped_through
+from tests.kubernetes.stepped import completions, decided
 
+Row = dict[str, Any]
+# The policies of the paper, in its order; it has no utility floor.
+PAPER: dict[str, Row] = {"oasis": {"min_utility_fraction": 0.0}}
+PAPER |= {name: {} for name in ("fifo", "drf", "rrh", "dorm")}
 FIG8 = PUBLISHED["fig8"]
 FIGURES = (FIG8, PUBLISHED["fig9"])
 CLUSTER, SIMULATOR = "cluster", "simulator"
@@ -49,29 +46,21 @@ class Live:
 
 
 def settings_for(seeds: int, first_seed: int = 0) -> FigureSettings:
-    printed = {OASIS: {FLOOR: PRINTED_FLOOR}}
-    return FIG8.settings(seeds=seeds, first_seed=first_seed, policies=PAPER, policy_options=printed)
+    return FIG8.settings(
+        seeds=seeds, first_seed=first_seed, policies=tuple(PAPER), policy_options=PAPER
+    )
 
 
 def run_live(plane: ControlPlane, settings: FigureSettings) -> Live:
     live = Live()
-    (jobs,) = settings.job_counts((TESTBED_JOBS,))
     for seed in range(settings.first_seed, settings.first_seed + settings.seeds):
-        instance = as_objects_say(oasis.generate(TESTBED, jobs=jobs, seed=seed))
-        home, begun = Cluster(plane, f"paper-{seed}"), []
-        for entry in settings.compared():
-            name = policy_label(entry["name"], entry.get(FLOOR))  # OASiS has two forms
-            scene = scene_for(home, name, instance.cluster)
-            stepped = stepped_through(scene, instance, policy_for(instance, entry))
-            begun.append((entry, name, scene, stepped))
-        run_all([stepped for *_, stepped in begun])
-        for entry, name, scene, stepped in begun:
-            live.lost[seed, name] = lost_slots(stepped.controller)
+        instance = as_objects_say(oasis.generate("testbed-observed", jobs=12, seed=seed))
+        ran = decided(Cluster(plane, f"paper-{seed}"), instance, PAPER)
+        for name, (scene, live.lost[seed, name]) in ran.items():
             statuses = scene.statuses()
             slots = completions(scene, instance.horizon)
             there = {k: (at, statuses[k]["utility"]) for k, at in slots.items() if at is not None}
-            options = {k: v for k, v in entry.items() if k != "name"}
-            run = oasis.simulate(instance, POLICIES[entry["name"]].make(instance, options))
+            run = oasis.simulate(instance, oasis.make_policy(name, instance, **PAPER[name]))
             done = [d for d in run.decisions if d.completion is not None]
             here = {d.job_id: (d.completion, d.utility) for d in done}
             if {k: end for k, (end, _) in there.items()} != {d.job_id: d.completion for d in done}:
@@ -79,7 +68,7 @@ def run_live(plane: ControlPlane, settings: FigureSettings) -> Live:
             admitted = sum("arrivalSlot" in status for status in statuses.values())
             cells = (CLUSTER, there, admitted), (SIMULATOR, here, run.admitted)
             for where, ends, count in cells:
-                live.cells[where].append(cell_of(instance, entry, seed, ends, count))
+                live.cells[where].append(cell_of(instance, name, seed, ends, count))
         plane.nodes.clear()
     return live
 
@@ -90,52 +79,40 @@ def as_objects_say(instance: oasis.Instance) -> oasis.Instance:
     # about jobs that come later.
 
     def whole(demand: Mapping[str, float]) -> dict[str, float]:
-        return {**demand, BANDWIDTH: math.ceil(demand[BANDWIDTH] * 1e9) / 1e9}
+        return {**demand, "bandwidth_gbps": math.ceil(demand["bandwidth_gbps"] * 1e9) / 1e9}
 
     jobs = tuple(replace(job, worker=whole(job.worker), ps=whole(job.ps)) for job in instance.jobs)
     return replace(instance, jobs=jobs)
 
 
-def policy_for(instance: oasis.Instance, entry: Mapping[str, Any]) -> Callable[[], Any]:
-    """A policy as the figure has it; OASiS gets U and L of the jobs of the instance."""
-    options, last = {k: v for k, v in entry.items() if k != "name"}, instance.horizon
-    floor = options.pop(FLOOR) if entry["name"] == OASIS else None
-
-    def bounds(cluster: oasis.Cluster) -> PriceBounds:
-        scaled = replace(cluster, slot_seconds=instance.slot_seconds)  # slots of another length
-        return PriceBounds.from_jobs(instance.jobs, scaled, last, min_utility_fraction=floor)
-
-    own = None if floor is None else bounds
-    return cluster_policy(entry["name"], options, lookahead=last, horizon=last, bounds=own)
-
-
-def cell_of(
-    instance: oasis.Instance, entry: Mapping[str, Any], seed: int, ends: Ends, admitted: int
-) -> Row:
+def cell_of(instance: oasis.Instance, name: str, seed: int, ends: Ends, admitted: int) -> Row:
     """A run as the tables of the figures want it."""
     late: list[float | None] = []
     decay: list[float] = []
     for job in instance.jobs_by_arrival():
-        assert isinstance(job.utility, Sigmoid)
+        assert isinstance(job.utility, oasis.Sigmoid)
         target = job.arrival + job.utility.target
         late.append(ends[job.id][0] - target if job.id in ends else None)
         decay.append(job.utility.decay)
-    cell = {"instance.jobs": len(instance.jobs), "seed": seed, "policy.name": entry["name"]}
-    cell |= {f"policy.{FLOOR}": entry.get(FLOOR), "admitted": admitted, "finished": len(ends)}
+    cell = {"instance.jobs": len(instance.jobs), "seed": seed, "policy.name": name}
+    cell |= {f"policy.{option}": value for option, value in PAPER[name].items()}
+    cell |= {"admitted": admitted, "finished": len(ends)}
     cell["total_utility"] = math.fsum(utility for _, utility in ends.values())
     return cell | {"lateness": late, "decay": decay}
 
 
 def draw(figure: PublishedFigure, rows: Sequence[Row], note: str, path: Path) -> None:
     """The figure from the cluster beside that from the simulator, on the same scales."""
-    width, height = figure.size
-    page = new_figure(2 * width, height)
-    places = page.subplots(1, 2, sharex=True, sharey=True)
     (panel,) = figure.panels
-    for place, where in zip(places, (CLUSTER, SIMULATOR), strict=True):
-        panel([row for row in rows if row["where"] == where], place)
+
+    def of(where: str) -> Any:
+        return lambda rows, place: panel([row for row in rows if row["where"] == where], place)
+
+    page = replace(figure, panels=(of(CLUSTER), of(SIMULATOR))).draw(rows, note)
+    ends = [end for place in page.axes for end in place.get_ylim()]
+    for place, where in zip(page.axes, (CLUSTER, SIMULATOR), strict=True):
         place.set_title(f"{figure.title}: {where}")
-    page.supxlabel(note, fontsize=SMALL, x=0.99, ha="right")
+        place.set_ylim(min(ends), max(ends))
     save(page, path)
 
 
@@ -145,7 +122,8 @@ def write(live: Live, settings: FigureSettings, directory: Path) -> None:
     for figure in FIGURES:
         cells = live.cells.items()
         rows = [{"where": where} | row for where, of in cells for row in figure.table(of, settings)]
-        write_csv(directory / f"{figure.name}.csv", rows)
+        file = directory / f"{figure.name}.csv"
+        pd.DataFrame(rows).to_csv(file, index=False, lineterminator="\n")
         draw(figure, rows, note, directory / f"{figure.name}.svg")
 
 
@@ -159,10 +137,11 @@ def main() -> int:
     with control_plane("kubernetes figures") as plane:
         live = run_live(plane, settings)
     write(live, settings, options.output)
-    console.note(f"written: data and pictures, in {options.output}")
+    sys.stderr.write(f"written: data and pictures, in {options.output}\n")
     for seed, name in live.differ:
         lost = live.lost[seed, name]
-        console.note(f"seed {seed}, {name}: not as simulated, {lost:g} worker-slots were lost")
+        said = f"seed {seed}, {name}: not as simulated, {lost:g} worker-slots were lost\n"
+        sys.stderr.write(said)
     return int(any(not live.lost[key] for key in live.differ))  # which no late pod explains
 
 

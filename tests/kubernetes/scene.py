@@ -2,104 +2,102 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
+import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
-from unittest.mock import patch
 
-import pytest
 import yaml
 
 import oasis
-from experiments.cli.main import main
-from oasis.kubernetes import names
-from oasis.kubernetes.api.connection import Connection, RetryParams
-from oasis.kubernetes.api.resources import OASIS_JOBS, PODS, Objects
-from oasis.kubernetes.cluster.pods import is_ending
-from oasis.kubernetes.cluster.seen import Seen
+from oasis.kubernetes.api.connection import Connection
+from oasis.kubernetes.api.resources import Objects
 from oasis.kubernetes.control.controller import Controller
 from oasis.kubernetes.control.settings import ControllerSettings
-from oasis.kubernetes.names import API_VERSION, FIELD_MANAGER, HOSTNAME, KIND, NODE_ROLE, PLURAL
-from oasis.kubernetes.objects.existing import ExistingKind
-from oasis.kubernetes.objects.manifests import own, shared
-from oasis.kubernetes.objects.oasis_job import SlotClock
 from tests.background import beside
-from tests.kubernetes.cluster import GPU, Cluster, pod, room
+from tests.kubernetes import names
+from tests.kubernetes.cluster import Cluster, Object, is_running, pod, room
+from tests.kubernetes.controlplane.api import PREFIXES
 from tests.kubernetes.controlplane.plane import Account, ControlPlane
 from tests.kubernetes.controlplane.waiting import until
-from tests.kubernetes.faults import FaultPlan, let_meet
-from tests.kubernetes.instance_objects import job_object, node_objects
-from tests.unit.kubernetes.played import job
-from tests.unit.kubernetes.test_existing_jobs import made
+from tests.kubernetes.faults import FaultPlan, FirstAnswers, let_meet
+from tests.kubernetes.instance_objects import Slots, job_object, node_objects
+from tests.kubernetes.names import API_VERSION, CONTROLLER, GPU, HOSTNAME, KIND, NODE_ROLE, SYSTEM
 
-CLOCK = SlotClock(slot_seconds=4.0, startup_seconds=2.5)
+CLOCK = Slots(slot_seconds=4.0, startup_seconds=2.5)
 ENDED = {"Completed", "Rejected", "GivenUp"}
 EXAMPLE = Path(__file__).parents[2] / "docs/examples/congested.json"
-SYSTEM = "oasis-system"
+OASIS = (sys.executable, "-m", "experiments.cli", "kubernetes")  # as a user types it
 
 
-def rights(namespace: str = SYSTEM, spaces: Sequence[str] = ()) -> list[dict[str, Any]]:
-    return [made for made in own(namespace, spaces=spaces) if "Role" in made["kind"]]
+def answered(*words: str) -> str:
+    """Output of a subcommand."""
+    env = {**os.environ, "COLUMNS": "200"}
+    done = subprocess.run([*OASIS, *words], capture_output=True, text=True, check=False, env=env)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
-def told(status: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    return {condition["type"]: condition for condition in status.get("conditions") or ()}
+@cache
+def installed(*words: str) -> list[Object]:
+    """The manifests that `oasis kubernetes install` prints."""
+    return list(yaml.safe_load_all(answered("install", "--image=oasis", *words)))
+
+
+def rights(namespace: str = SYSTEM, spaces: Sequence[str] = ()) -> list[Object]:
+    """The roles of a controller, perhaps in some namespaces alone, and who has them."""
+    within = (f"--namespaced={','.join(spaces)}",) if spaces else ()
+    made = installed("--own", f"--system-namespace={namespace}", *within)
+    return [body for body in made if "Role" in body["kind"]]
+
+
+def shared() -> list[Object]:
+    """The kinds, policies and roles that all controllers of a cluster have in common."""
+    return [body for body in installed() if body not in installed("--own")]
 
 
 class Scene:
     """Everything around the controllers of one test."""
 
     # Jobs are in `namespace`, leases and checkpoints of the name `name` in `SYSTEM`.
-    def __init__(self, plane: ControlPlane, namespace: str, clock: SlotClock) -> None:
+    def __init__(self, plane: ControlPlane, namespace: str, clock: Slots) -> None:
         self.plane, self.namespace, self.clock = plane, namespace, clock
         kinds = [made for made in shared() if made["kind"] == "CustomResourceDefinition"]
         plane.define(kinds)
-        self.account: Account = plane.service_account(FIELD_MANAGER, SYSTEM, rights())
-        self.admin = plane.objects
-
-    def settings(self, **more: Any) -> ControllerSettings:
-        given = {
-            "namespace": SYSTEM,
-            "name": self.namespace,
-            "slot_seconds": self.clock.slot_seconds,
-            "startup_seconds": self.clock.startup_seconds,
-            "watched": self.namespace,
-            "lease_seconds": 3.0,
-            "first_slot_at": self.clock.epoch or None,
-        }
-        return ControllerSettings(**(given | more))
+        self.account: Account = plane.service_account(CONTROLLER, SYSTEM, rights())
+        self.api = plane.api
 
     def add_nodes(self, cluster: oasis.Cluster, pool: str = "") -> None:
         """The servers of `cluster` as nodes, perhaps of a pool; waits until they are ready."""
-        names = []
+        added = []
         for node in node_objects(cluster):
             name, labels = node["metadata"]["name"], node["metadata"]["labels"]
             if pool:
                 name = f"{pool}-{name}"
                 labels |= {HOSTNAME: name, "pool": pool}
             self.plane.nodes.add(name, node["status"]["allocatable"], labels)
-            names.append(name)
-        self.plane.nodes.wait_ready(*names)
+            added.append(name)
+        self.plane.nodes.wait_ready(*added)
 
     def job(self, job: oasis.Job, slot_seconds: float, **spec: Any) -> dict[str, Any]:
         made = job_object(job, self.clock, slot_seconds=slot_seconds, namespace=self.namespace)
         made["spec"] |= spec
         return made
 
-    def submit(self, made: dict[str, Any]) -> dict[str, Any]:
-        return self.admin.connection.request(
-            "POST", OASIS_JOBS.path(self.namespace), body=made, query={"fieldManager": "owner"}
-        )
+    def submit(self, made: Object) -> Object:
+        return self.api.create("oasisjobs", made, self.namespace)
 
-    def statuses(self) -> dict[str, dict[str, Any]]:
-        items, _ = self.admin.list_all(OASIS_JOBS, self.namespace)
+    def statuses(self) -> dict[str, Object]:
+        items = self.api.items("oasisjobs", self.namespace)
         return {item["metadata"]["name"]: item.get("status") or {} for item in items}
 
     def phases(self) -> dict[str, str]:
@@ -117,36 +115,50 @@ class Scene:
         policy: Callable[[], Any],
         *,
         identity: str = "one",
-        params: RetryParams | None = None,
-        faults: FaultPlan | None = None,
+        params: Mapping[str, float] | None = None,
+        faults: FaultPlan | FirstAnswers | None = None,
         now: Callable[[], float] = time.time,
         **settings: Any,
     ) -> Controller:
-        connection = Connection.open(str(self.account.kubeconfig()), params=params)
+        connection, clock = Connection.open(str(self.account.kubeconfig())), self.clock
+        connection.params = replace(connection.params, **(params or {}))
         if faults is not None:
             let_meet(connection, faults)
-        return Controller(Objects(connection), policy, self.settings(**settings), identity, now=now)
+        given = {"namespace": SYSTEM, "name": self.namespace, "watched": self.namespace}
+        given |= {"slot_seconds": clock.slot_seconds, "startup_seconds": clock.startup_seconds}
+        given |= {"lease_seconds": 3.0, "first_slot_at": clock.epoch or None} | settings
+        chosen = ControllerSettings(**given)
+        return Controller(Objects(connection), policy, chosen, identity, now=now)
 
     def command(self, *words: str) -> list[str]:
         """`oasis kubernetes run` with these words, as its owner starts it."""
         clock = self.clock
         return [
-            *(sys.executable, "-m", "experiments.cli", "kubernetes", "run", *words),
+            *(*OASIS, "run", *words),
             *("--slot-seconds", f"{clock.slot_seconds:g}"),
             *("--startup-seconds", f"{clock.startup_seconds:g}"),
             *("--system-namespace", SYSTEM, "--controller-name", self.namespace),
             *("--namespace", self.namespace, "--kubeconfig", str(self.account.kubeconfig())),
         ]
 
+    def imported(self, *words: str) -> oasis.Instance:
+        """The cluster as `oasis kubernetes import` writes it."""
+        slots = ["--slot-seconds", f"{self.clock.slot_seconds:g}"]
+        slots += ["--startup-seconds", f"{self.clock.startup_seconds:g}"]
+        with TemporaryDirectory() as folder:
+            file = Path(folder) / "now.json"
+            self.call("import", "-o", str(file), *slots, *words)
+            return oasis.read(file)
+
     def pods(self, prefix: str = "") -> list[dict[str, Any]]:
         """Pods of anybody whose names begin so."""
-        found = self.admin.list_all(PODS, self.namespace)[0]
+        found = self.api.items("pods", self.namespace)
         return [pod for pod in found if pod["metadata"]["name"].startswith(prefix)]
 
-    def our_pods(self) -> dict[str, dict[str, Any]]:
-        """Pods of the adapter by uid of their job."""
-        jobs, _ = self.admin.list_all(OASIS_JOBS, self.namespace)
-        return Seen({PLURAL: jobs, "pods": self.pods()}).pods
+    def our_pods(self) -> dict[str, Object]:
+        """Pods of OasisJobs by name."""
+        ours = self.api.items("pods", self.namespace, labelSelector=names.JOB_UID)
+        return {pod["metadata"]["name"]: pod for pod in ours}
 
     # -- what owners and operators do --------------------------------------------------------------
 
@@ -160,31 +172,21 @@ class Scene:
     ) -> dict[str, Any]:
         """A job of `minimum` to `maximum` workers with a GPU each and `seconds` of work."""
         template = {"spec": pod(name, 1)["spec"]}
-        made = job(name, minimum=minimum, maximum=maximum, template=template)
-        made["metadata"]["namespace"] = self.namespace
-        own = {"utility": {"kind": "constant", "value": 10}, "work": {"workerSeconds": seconds}}
-        return {"apiVersion": API_VERSION, "kind": KIND, **made, "spec": made["spec"] | own | spec}
+        own: Object = {"utility": {"kind": "constant", "value": 10}, "gracePeriodSeconds": 0}
+        own |= {"work": {"workerSeconds": seconds}, "completion": "work"}  # no pod ends by itself
+        own["workers"] = {"minimum": minimum, "maximum": maximum, "template": template}
+        meta = {"name": name, "namespace": self.namespace}
+        return {"apiVersion": API_VERSION, "kind": KIND, "metadata": meta, "spec": own | spec}
 
     def delete(self, name: str) -> None:
-        self.admin.connection.request("DELETE", OASIS_JOBS.path(self.namespace, name))
+        self.api.delete("oasisjobs", name, self.namespace)
 
     def edit(self, name: str, spec: dict[str, Any]) -> None:
-        meta = {"name": name, "namespace": self.namespace}
-        self.admin.merge_patch(OASIS_JOBS, {"metadata": meta, "spec": spec})
+        self.api.patch("oasisjobs", name, self.namespace, spec=spec)
 
-    def call(self, *words: str, code: int = 0) -> str:
-        """Run a subcommand as the admin, in this process, that ends with `code`; its output."""
-        where = ("--kubeconfig", str(self.plane.admin.kubeconfig()))
-        out, err = io.StringIO(), io.StringIO()
-        with (
-            redirect_stdout(out),
-            redirect_stderr(err),
-            patch.dict(os.environ, COLUMNS="200"),
-            pytest.raises(SystemExit) as ended,
-        ):
-            main(["kubernetes", *words, *where])
-        assert ended.value.code == code, err.getvalue()
-        return out.getvalue()
+    def call(self, *words: str) -> str:
+        """Run a subcommand as the admin; its output."""
+        return answered(*words, "--kubeconfig", str(self.plane.admin.kubeconfig()))
 
     # -- what comes of it --------------------------------------------------------------------------
 
@@ -199,8 +201,7 @@ class Scene:
         return self.phases()
 
     def running(self) -> list[dict[str, Any]]:
-        pods = [pod for pods in self.our_pods().values() for pod in pods.values()]
-        return [p for p in pods if p["status"]["phase"] == "Running" and not is_ending(p)]
+        return [pod for pod in self.our_pods().values() if is_running(pod)]
 
     def workers(self) -> dict[str, int]:
         """Running pods of each job, by name of the job."""
@@ -208,7 +209,7 @@ class Scene:
 
 
 def scene_of(
-    cluster: Cluster, nodes: int | Mapping[str, str] = 2, gpus: int = 4, clock: SlotClock = CLOCK
+    cluster: Cluster, nodes: int | Mapping[str, str] = 2, gpus: int = 4, clock: Slots = CLOCK
 ) -> Scene:
     """A scene with nodes that take tasks of both kinds, or with these: a role by name."""
     found = Scene(cluster.plane, cluster.namespace, clock)
@@ -220,7 +221,10 @@ def scene_of(
     return found
 
 
-Object = dict[str, Any]
+# -- jobs of other kinds, each named by its plural -------------------------------------------------
+
+JOB, JOBSET, TRAINJOB = "jobs", "jobsets", "trainjobs"
+KINDS = {JOB: "Job", JOBSET: "JobSet", TRAINJOB: "TrainJob"}
 
 
 def template(lasts: str | None = None, *, gate: str = names.GATE) -> Object:
@@ -238,15 +242,20 @@ def template(lasts: str | None = None, *, gate: str = names.GATE) -> Object:
     }
 
 
+def head(plural: str) -> Object:
+    return {"apiVersion": PREFIXES[plural].removeprefix("/apis/"), "kind": KINDS[plural]}
+
+
 def marked(
-    scene: Scene, kind: ExistingKind, name: str, spec: Object, seconds: float = 20.0, **notes: str
+    scene: Scene, plural: str, name: str, spec: Object, seconds: float = 20.0, **notes: str
 ) -> Object:
     """An object that is ours, suspended; `notes` are annotations by the names in `names`."""
-    said = {"WORK": json.dumps({"workerSeconds": seconds})}
-    said["UTILITY"] = json.dumps({"kind": "constant", "value": 10})
-    found = made(spec, **said | notes)
-    meta = {**found["metadata"], "name": name, "namespace": scene.namespace, "uid": None}
-    return {"apiVersion": kind.api_version, "kind": kind.name, **found, "metadata": meta}
+    said = {"UTILITY": '{"kind": "constant", "value": 10}'}
+    said["WORK"] = json.dumps({"workerSeconds": seconds})
+    meta: Object = {"name": name, "namespace": scene.namespace, "labels": {}}
+    meta["labels"][names.SCHEDULED] = "true"
+    meta["annotations"] = {getattr(names, key): text for key, text in (said | notes).items()}
+    return {**head(plural), "metadata": meta, "spec": {"suspend": True, **spec}}
 
 
 def job_spec(workers: int, lasts: str | None = None, **more: Any) -> Object:
@@ -258,20 +267,19 @@ def replicated(name: str, pods: int, lasts: str) -> Object:
     return {"name": name, "replicas": 1, "template": {"spec": spec}}
 
 
-def make(scene: Scene, kind: ExistingKind, body: Object) -> Object:
-    path = kind.where.path(scene.namespace)
-    return scene.admin.connection.request("POST", path, body=body, query={"fieldManager": "owner"})
+def make(scene: Scene, plural: str, body: Object) -> Object:
+    return scene.api.create(plural, body, scene.namespace)
 
 
-def read(scene: Scene, kind: ExistingKind, name: str) -> Object:
-    found = scene.admin.get(kind.where, name, scene.namespace)
+def read(scene: Scene, plural: str, name: str) -> Object:
+    found = scene.api.get(plural, name, scene.namespace)
     assert found is not None
     return found
 
 
-def status(scene: Scene, kind: ExistingKind, name: str) -> Object:
-    notes = read(scene, kind, name)["metadata"].get("annotations") or {}
-    return json.loads(notes.get(names.STATUS) or "{}")
+def status(scene: Scene, plural: str, name: str) -> Object:
+    notes = read(scene, plural, name)["metadata"].get("annotations") or {}
+    return json.loads(notes.get(names.STATUS) or "{}")  # type: ignore[no-any-return]
 
 
 def runtime(nodes: int, lasts: str) -> Object:

@@ -17,13 +17,11 @@ from typing import Any
 import pytest
 
 from baselines import FIFO
-from oasis.kubernetes.api.connection import RetryParams
-from oasis.kubernetes.api.resources import LEASES
-from oasis.kubernetes.names import NODE_ROLE
 from tests.kubernetes.cluster import Cluster, room
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.faults import FaultPlan
-from tests.kubernetes.scene import CLOCK, EXAMPLE, SYSTEM, Scene, scene_of
+from tests.kubernetes.names import NODE_ROLE, SYSTEM
+from tests.kubernetes.scene import CLOCK, EXAMPLE, Scene, scene_of
 
 
 def nodes_of(scene: Scene) -> set[str]:
@@ -52,7 +50,7 @@ def test_a_machine_that_is_lost_for_good_takes_no_job_along(cluster: Cluster) ->
         until(lambda: nodes_of(scene) <= elsewhere and len(scene.running()) == 3, "moved")
         before = counted(scene)
         until(lambda: counted(scene) > before, "it goes on with what it had", 60.0)
-        there = [pod for pods in scene.our_pods().values() for pod in pods.values()]
+        there = scene.our_pods().values()
         ghosts = [pod for pod in there if pod["spec"].get("nodeName") == "a-lost"]
         assert ghosts, "its pod is still called Running: nobody is there to end it"
         assert all("deletionTimestamp" in pod["metadata"] for pod in ghosts)
@@ -68,7 +66,7 @@ def test_a_machine_that_is_lost_for_good_takes_no_job_along(cluster: Cluster) ->
 
 KILLS = int(os.environ.get("OASIS_KILLS", "20"))
 SEED = int(os.environ.get("OASIS_FAULT_SEED", "1"))
-QUICK = RetryParams(attempts=4, timeout=3.0, longest_wait=1.0)
+QUICK = {"attempts": 4, "timeout": 3.0, "longest_wait": 1.0}
 JOBS = {"a": (2, 2), "b": (4, 1), "c": (1, 3), "d": (9, 1), "e": (3, 2), "f": (2, 1)}
 PHASES = {name: "Rejected" if name == "d" else "Completed" for name in JOBS}  # d fits nowhere
 
@@ -124,7 +122,7 @@ def command(scene: Scene, policy: str = "fifo", *more: str) -> list[str]:
 
 
 def lease_of(scene: Scene) -> str | None:
-    found = scene.admin.get(LEASES, scene.namespace, SYSTEM)
+    found = scene.api.get("leases", scene.namespace, SYSTEM)
     return None if found is None else found["metadata"]["resourceVersion"]
 
 
@@ -222,8 +220,7 @@ def test_a_node_that_goes_away_sends_its_jobs_elsewhere(cluster: Cluster, how: s
     with scene.controller(FIFO):
         scene.submit(scene.rigid("job", workers=3, slots=4))
         until(lambda: scene.workers() == {"job": 3}, "it runs", 40.0)
-        (pods,) = scene.our_pods().values()
-        node = next(iter(pods.values()))["spec"]["nodeName"]
+        node = next(iter(scene.our_pods().values()))["spec"]["nodeName"]
         before = scene.statuses()["job"]["progress"]["workerSeconds"]
         {"cordoned": nodes.cordon, "broken": nodes.break_down, "deleted": nodes.delete}[how](node)
         assert scene.wait_ended(within=150.0) == {"job": "Completed"}

@@ -8,40 +8,24 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import oasis
-from experiments.evaluation.live import cluster_policy, read_bounds
-from experiments.evaluation.policies import OASIS, POLICIES
-from experiments.figures.figure import read_csv
-from experiments.figures.settings import PAPER, PRINTED
 from tests.kubernetes.cluster import Cluster
-from tests.kubernetes.paper import CLUSTER, FIGURES, SIMULATOR, run_live, settings_for, write
+from tests.kubernetes.paper import CLUSTER, FIGURES, PAPER, SIMULATOR, run_live, settings_for, write
 from tests.kubernetes.scene import EXAMPLE
-from tests.kubernetes.stepped import (
-    completions,
-    imported,
-    lost_slots,
-    run_all,
-    scene_for,
-    stepped_through,
-)
+from tests.kubernetes.stepped import completions, decided, imported
 
 
 def test_the_example_is_decided_as_in_the_simulator(cluster: Cluster) -> None:
     shipped = oasis.read(EXAMPLE)
-    last, stepped, differ = shipped.horizon, {}, {}
-    names = ("oasis", "recourse", "srtf", "fifo")
-    scenes = {name: scene_for(cluster, name, shipped.cluster) for name in names}
-    for name, scene in scenes.items():
-        bounds = read_bounds(EXAMPLE, last) if name == OASIS else None
-        policy = cluster_policy(name, {}, lookahead=last, horizon=last, bounds=bounds)
-        stepped[name] = stepped_through(scene, shipped, policy)
-    run_all(list(stepped.values()))
-    for name, scene in scenes.items():
-        assert lost_slots(stepped[name].controller) == 0.0, "all pods were there in every slot"
+    last, differ = shipped.horizon, {}
+    policies = {name: {} for name in ("oasis", "recourse", "srtf", "fifo")}
+    for name, (scene, lost) in decided(cluster, shipped, policies).items():
+        assert lost == 0.0, "all pods were there in every slot"
         instance = imported(scene, shipped)
-        decisions = oasis.simulate(instance, POLICIES[name].make(instance)).decisions
+        decisions = oasis.simulate(instance, oasis.make_policy(name, instance)).decisions
         here = {d.job_id.rpartition("/")[2]: d.completion for d in decisions}
         there = completions(scene, last)
         assert there.keys() == here.keys()
@@ -66,7 +50,7 @@ def test_figures_from_the_cluster_are_those_from_the_simulator(
     assert sum(value > 0 for value in earned) > len(earned) // 2
     write(live, settings, tmp_path)
     for figure in FIGURES:
-        rows = read_csv(tmp_path / f"{figure.name}.csv")
-        assert [row["policy"] for row in rows] == 2 * [PRINTED, *PAPER[1:]]
-        assert [row["where"] for row in rows] == [CLUSTER] * 5 + [SIMULATOR] * 5
+        rows = pd.read_csv(tmp_path / f"{figure.name}.csv")
+        assert [*rows["policy"]] == 2 * ["oasis-printed", *list(PAPER)[1:]]
+        assert [*rows["where"]] == [CLUSTER] * 5 + [SIMULATOR] * 5
         assert (tmp_path / f"{figure.name}.svg").read_text().lstrip().startswith("<?xml")

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-import oasis
 from baselines import FIFO
-from oasis.kubernetes import names
-from oasis.kubernetes.api.resources import EVENTS
-from oasis.kubernetes.objects.existing import JOB, JOBSET, TRAINJOB, ExistingKind
-from tests.kubernetes.cluster import GATE, Cluster
+from tests.kubernetes import names
+from tests.kubernetes.cluster import Cluster, is_running, told
 from tests.kubernetes.controlplane.audit import denied
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.scene import (
+    JOB,
+    JOBSET,
+    TRAINJOB,
     Scene,
     job_spec,
     make,
@@ -28,32 +27,26 @@ from tests.kubernetes.scene import (
     scene_of,
     status,
     template,
-    told,
 )
 
 
-def wait_phase(scene: Scene, kind: ExistingKind, name: str, phase: str) -> dict[str, Any]:
+def wait_phase(scene: Scene, kind: str, name: str, phase: str) -> dict[str, Any]:
     until(lambda: status(scene, kind, name).get("phase") == phase, f"{name} is {phase}")
     return status(scene, kind, name)
 
 
 def running(scene: Scene, prefix: str) -> list[dict[str, Any]]:
-    return [pod for pod in scene.pods(prefix) if pod["status"]["phase"] == "Running"]
+    return [pod for pod in scene.pods(prefix) if is_running(pod)]
 
 
 ENDS = {"one": "Completed", "huge": "Rejected", "odd": "Invalid", "gateless": "Invalid"}
 
 
-def test_jobs_are_resumed_placed_and_followed_to_their_end(
-    cluster: Cluster, tmp_path: Path
-) -> None:
+def test_jobs_are_resumed_placed_and_followed_to_their_end(cluster: Cluster) -> None:
     scene = scene_of(cluster)
     start = cluster.plane.audit_position()
-    untouched = {"suspend": True, "parallelism": 1, "template": template(gate=GATE)}
-    meta = {"name": "foreign", "namespace": scene.namespace}
-    foreign = make(
-        scene, JOB, {"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": untouched}
-    )
+    theirs = {"suspend": True, "parallelism": 1, "template": template(gate="them.io/gate")}
+    foreign = make(scene, JOB, {"metadata": {"name": "foreign"}, "spec": theirs})
     gateless, fails = job_spec(1), job_spec(1, backoffLimit=0)
     gateless["template"]["spec"]["schedulingGates"] = []
     fails["template"]["metadata"]["annotations"]["oasis.test/fails-after"] = "1s"
@@ -81,20 +74,19 @@ def test_jobs_are_resumed_placed_and_followed_to_their_end(
         listed = json.loads(scene.call("status", "--namespace", scene.namespace, "--json"))["jobs"]
         phases = {job["job"].partition("/")[2]: job["phase"] for job in listed}
         assert phases == {f"job/{name}": phase for name, phase in ENDS.items()} | scene.phases()
-        out, slots = tmp_path / "now.json", ("--slot-seconds", "4", "--ps-share", "0.2")
-        scene.call("import", "-o", str(out), "--namespace", scene.namespace, *slots)
+        now = scene.imported("--namespace", scene.namespace, "--ps-share", "0.2")
         make(scene, JOB, marked(scene, JOB, "fails", fails))
         said = wait_phase(scene, JOB, "fails", "Failed")
         assert "its Job failed" in told(said)["Complete"]["message"]
-    there = {job.id.partition("/")[2]: job for job in oasis.read(out).jobs}
+    there = {job.id.partition("/")[2]: job for job in now.jobs}
     assert there.keys() == {"ours", "job/one", "job/huge"}, "those that make sense"
     assert (there["job/one"].chunks, there["job/huge"].chunks) == (3, 20)
     assert read(scene, JOB, "huge")["spec"]["suspend"] is True
     now = read(scene, JOB, "foreign")
     assert now["spec"] == foreign["spec"]
     assert names.STATUS not in (now["metadata"].get("annotations") or {})
-    events = scene.admin.list_all(EVENTS, scene.namespace)[0]
-    ours = [e for e in events if e.get("reportingComponent") == names.FIELD_MANAGER]
+    events = scene.api.items("events", scene.namespace)
+    ours = [e for e in events if e.get("reportingComponent") == names.CONTROLLER]
     heard = {(e["involvedObject"]["name"], e["reason"]) for e in ours}
     assert {("one", "Admitted"), ("one", "WorkDone"), ("odd", "Invalid")} <= heard
     assert not denied(cluster.plane.requests(scene.account, start))
@@ -135,9 +127,8 @@ def test_the_pods_of_an_indexed_job_know_each_other_and_are_resized(cluster: Clu
         cluster.plane.nodes.cordon("n0")
         until(lambda: not running(scene, "bert-"), "it pauses")
         cluster.plane.nodes.uncordon("n0")
-        change = {"metadata": {"name": "bert", "namespace": scene.namespace}}
-        change["metadata"]["annotations"] = {names.MAXIMUM: "3"}
-        scene.admin.merge_patch(JOB.where, change)
+        change = {"annotations": {names.MAXIMUM: "3"}}
+        scene.api.patch(JOB, "bert", scene.namespace, metadata=change)
         until(lambda: known() == gang(3), "three workers know each other")
         wait_phase(scene, JOB, "bert", "Running")
 
@@ -156,7 +147,7 @@ PAIR = {"replicatedJobs": [replicated("worker", 3, "20s"), replicated("ps", 1, "
     ids=["jobset", "trainjob"],
 )
 def test_it_is_started_paused_resumed_and_ends(
-    kind: ExistingKind, spec: Any, notes: dict[str, str], cluster: Cluster
+    kind: str, spec: Any, notes: dict[str, str], cluster: Cluster
 ) -> None:
     scene = scene_of(cluster)
     cluster.plane.apply([runtime(4, "20s")])
@@ -181,6 +172,6 @@ def test_it_is_started_paused_resumed_and_ends(
         until(lambda: status(scene, kind, "train")["phase"] == "Completed", "it ends", 90.0)
     # It was made, resumed, suspended and resumed.
     assert read(scene, kind, "train")["metadata"]["generation"] == 4
-    events, _ = scene.admin.list_all(EVENTS, scene.namespace)
+    events = scene.api.items("events", scene.namespace)
     assert "WorkDone" in {e["reason"] for e in events if e["involvedObject"]["name"] == "train"}
     assert not denied(cluster.plane.requests(scene.account, begin))

@@ -1,13 +1,19 @@
 """Chart, kustomize base and ``oasis kubernetes install``: applied, upgraded, taken away again.
 
-One control plane for all: what is there after each uninstallation is what was there before.
+One control plane for all: what is there after each uninstallation is what was there before. The
+commands of the pages on Kubernetes are carried out, as they stand there, on one of their own.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
 import lzma
 import shutil
+import zlib
 from collections.abc import Iterator
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,16 +21,25 @@ from typing import Any
 import pytest
 import yaml
 
-from oasis.kubernetes.api.resources import PODS, Objects
-from oasis.kubernetes.control.checkpoint import Checkpoint
-from oasis.kubernetes.names import JOB_UID, NODE_ROLE
-from oasis.kubernetes.objects.manifests import own, shared
-from oasis.version import __version__
+from oasis import __version__
 from tests.kubernetes.cluster import room
+from tests.kubernetes.controlplane.api import Client
+from tests.kubernetes.controlplane.audit import denied
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.controlplane.waiting import until
-from tests.kubernetes.scene import SYSTEM
-from tests.kubernetes.tutorial.page import CHART, DEPLOY, Shell, container, environment, typed
+from tests.kubernetes.names import CONTROLLER, GROUP, JOB_UID, NODE_ROLE, SYSTEM
+from tests.kubernetes.scene import answered
+from tests.kubernetes.tutorial.page import (
+    CHART,
+    DEPLOY,
+    File,
+    Shell,
+    carry_out,
+    container,
+    environment,
+    steps,
+    typed,
+)
 from tests.unit.kubernetes.played import merged
 
 BEFORE = Path(__file__).with_name("before.yaml.xz")  # what an earlier version installed
@@ -51,14 +66,14 @@ def shell(plane: ControlPlane, words: Path, tmp_path: Path) -> Shell:
 @pytest.fixture
 def nothing_is_left(plane: ControlPlane) -> Iterator[None]:
     """After the test there is what was there before, of whatever kind."""
-    before = there(plane.objects)
+    before = there(plane.api)
     yield
-    until(lambda: there(plane.objects) == before, "nothing is left", 20.0)
+    until(lambda: there(plane.api) == before, "nothing is left", 20.0)
 
 
-def there(admin: Objects) -> set[str]:
+def there(api: Client) -> set[str]:
     """Paths of all objects, but for those that come and go by themselves."""
-    ask = admin.connection.request
+    ask = api.ask
     versions = ["/api/v1"]
     versions += [
         f"/apis/{v['groupVersion']}" for g in ask("GET", "/apis")["groups"] for v in g["versions"]
@@ -98,12 +113,30 @@ def test_the_kustomize_base_is_applied_and_deleted(shell: Shell) -> None:
     shell("kubectl delete -k .")
 
 
+NOTE = f"{GROUP}/checkpoint"
+
+
+def remembered(api: Client) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The checkpoint of the controller, a small one, and what is noted beside it."""
+    head: Any = api.get("configmaps", CONTROLLER, SYSTEM)
+    document = json.loads(zlib.decompress(base64.b64decode(head["binaryData"]["content"])))
+    return document, json.loads(head["metadata"]["annotations"][NOTE])
+
+
+def remember(api: Client, document: dict[str, Any], note: dict[str, Any]) -> None:
+    """Write a checkpoint as another version would have."""
+    content = zlib.compress(json.dumps(document).encode())
+    note["digest"] = hashlib.sha256(content).hexdigest()
+    meta = {"annotations": {NOTE: json.dumps(note)}}
+    data = {"content": base64.b64encode(content).decode()}
+    api.patch("configmaps", CONTROLLER, SYSTEM, metadata=meta, binaryData=data)
+
+
 @pytest.mark.usefixtures("nothing_is_left")
 def test_a_version_before_is_upgraded_and_uninstalled(
     plane: ControlPlane, shell: Shell, words: Path, tmp_path: Path
 ) -> None:
     """A job that ran under the former version keeps its pods, whatever the checkpoint was."""
-    admin = plane.objects
     with lzma.open(BEFORE, "rt") as text:
         plane.apply(yaml.safe_load_all(text))
     shell("kubectl wait --for condition=established crd/oasisjobs.oasis-scheduler.io")
@@ -112,22 +145,16 @@ def test_a_version_before_is_upgraded_and_uninstalled(
 
     def pods() -> list[str]:
         """Uids of the pods of the job that are placed."""
-        found = admin.list_all(PODS, selector=JOB_UID)[0]
+        found = plane.api.items("pods", labelSelector=JOB_UID)
         return sorted(pod["metadata"]["uid"] for pod in found if pod["spec"].get("nodeName"))
 
     with container(plane, words, tmp_path / "first.log"):
         until(lambda: len(pods()) == 2, "the job runs")
     ran = pods()
-    memory = Checkpoint(admin, SYSTEM, "oasis-scheduler")
-    found = memory.read()
-    memory.write(found | {"format": "oasis-controller 0"})
+    found, note = remembered(plane.api)
+    remember(plane.api, found | {"format": "oasis-controller 0"}, note)
     with container(plane, words, tmp_path / "second.log"):
-        until(
-            lambda: (
-                Checkpoint(admin, SYSTEM, "oasis-scheduler").read()["format"] == found["format"]
-            ),
-            "it is rewritten",
-        )
+        until(lambda: remembered(plane.api)[0]["format"] == found["format"], "it is rewritten")
     assert pods() == ran
     # As docs/kubernetes-operate.md has it, too.
     shell(f"{INSTALL} --own | kubectl delete --ignore-not-found -f -")
@@ -135,6 +162,36 @@ def test_a_version_before_is_upgraded_and_uninstalled(
     shell("kubectl delete oasisjobs --all --all-namespaces --cascade=foreground")
     assert pods() == []
     shell(f"{INSTALL} | kubectl delete --ignore-not-found -f -")
+
+
+# -- the commands of the pages, on a control plane of their own ------------------------------------
+
+
+def test_the_pages_say_what_is_true(controlplane_binary: Path, words: Path, tmp_path: Path) -> None:
+    """The pods of the Deployment that it installs are only played: the container of one is run."""
+    first, *rest = steps()
+    with ControlPlane(controlplane_binary) as plane:
+        names = [f"node-{k}" for k in range(3)]
+        for name in names:
+            plane.nodes.add(name, room(4))
+        plane.nodes.wait_ready(*names)
+        reader = environment(words, plane.admin.kubeconfig())
+        assert not isinstance(first, File)
+        assert first.line.startswith("oasis kubernetes install")
+        assert carry_out(first, tmp_path, reader) is None
+        log = tmp_path / "controller.log"
+        with ExitStack() as kubelet:
+            kubelet.enter_context(container(plane, words, log))
+            for step in rest:
+                if isinstance(step, File):
+                    (tmp_path / step.name).write_text(step.text, encoding="utf-8")
+                    continue
+                if "--own" in step.line:
+                    kubelet.close()  # as a real one does when the Deployment goes
+                instead = carry_out(step, tmp_path, reader)
+                assert instead is None, f"{instead}\n\nexpected:\n{step.shown}\n{log.read_text()}"
+        account = plane.service_account(CONTROLLER, SYSTEM)
+        assert not denied(plane.requests(account))
 
 
 # -- chart and kustomize base render what ``oasis kubernetes install`` prints ----------------------
@@ -161,6 +218,12 @@ def keyed(objects: list[dict[str, Any]]) -> Keyed:
     return found
 
 
+def printed(namespace: str, *words: str) -> list[dict[str, Any]]:
+    """What `oasis kubernetes install` prints, with the image of the chart if no other is given."""
+    own = (f"--image={CONTROLLER}:{__version__}", f"--system-namespace={namespace}")
+    return list(yaml.safe_load_all(answered("install", *own, *words)))
+
+
 def rendered(bare: Shell, *options: str) -> Keyed:
     text = bare(f"helm template x {CHART} -n ml {' '.join(options)}")
     return keyed(list(yaml.safe_load_all(text)))
@@ -171,15 +234,15 @@ ROWS = yaml.safe_load(Path(__file__).with_name("chart.yaml").read_text(encoding=
 
 @pytest.mark.parametrize("row", ROWS["same as install"], ids=str)
 def test_the_chart_renders_what_install_prints(bare: Shell, row: dict[str, Any]) -> None:
-    wanted = keyed([*shared(), *own("ml", **row["install"])])
+    wanted = keyed(printed("ml", *row["install"]))
     assert rendered(bare, *row["chart"]) == wanted
 
 
 def test_a_name_may_be_that_of_the_default_namespace(bare: Shell) -> None:
     options = "-n oasis-scheduler --set name=oasis-system --set crds.enabled=false"
     found = list(yaml.safe_load_all(bare(f"helm template x {CHART} {options}")))
-    wanted = own("oasis-scheduler", arguments=["--slot-seconds=60"], name="oasis-system")
-    assert keyed(found) == keyed(wanted)
+    words = ("--own", "--argument=--slot-seconds=60", "--controller-name=oasis-system")
+    assert keyed(found) == keyed(printed("oasis-scheduler", *words))
 
 
 @pytest.mark.parametrize("row", ROWS["set"], ids=str)
@@ -207,7 +270,7 @@ def test_a_wrong_value_is_named(bare: Shell, value: str) -> None:
 
 def test_kustomize_renders_the_manifests_and_moves_them(bare: Shell, tmp_path: Path) -> None:
     found = keyed(list(yaml.safe_load_all(bare("kubectl kustomize ."))))
-    assert found == keyed([*shared(), *own()])
+    assert found == keyed(printed(SYSTEM))
     overlay = tmp_path / "overlay"
     overlay.mkdir()
     # kustomize takes no absolute path

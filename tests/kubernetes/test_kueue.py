@@ -16,39 +16,31 @@ import yaml
 
 import oasis
 from baselines import FIFO, SRTF
-from experiments.evaluation.live import cluster_policy
-from experiments.evaluation.policies import POLICIES
-from oasis.kubernetes import names
-from oasis.kubernetes.api.resources import NODES, PODS
-from oasis.kubernetes.cluster.nodes import instance_of, places_of, site_of
-from oasis.kubernetes.cluster.pods import has_ended, is_ending
-from oasis.kubernetes.cluster.seen import Seen
-from oasis.kubernetes.control.reconciler import Reconciler
-from oasis.kubernetes.objects.conditions import said
-from oasis.kubernetes.objects.existing import (
-    JOB,
-    JOBSET,
-    TRAINJOB,
-    WORKLOAD,
-    ExistingKind,
-    job_items,
-    parse,
-)
-from oasis.kubernetes.objects.oasis_job import SlotClock
-from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
-from oasis.kubernetes.objects.workload import GATED_BY, LOCAL_QUEUES, WORKLOADS, kept
-from tests.kubernetes.cluster import GPU, Cluster
+from tests.kubernetes import names
+from tests.kubernetes.cluster import Cluster, condition, has_ended, is_running, told
 from tests.kubernetes.controlplane.audit import denied
 from tests.kubernetes.controlplane.owners import Kueue
 from tests.kubernetes.controlplane.waiting import until
-from tests.kubernetes.scene import Scene, make, read, runtime, scene_of, told
+from tests.kubernetes.instance_objects import Slots
+from tests.kubernetes.names import GATED_BY, GPU
+from tests.kubernetes.scene import (
+    JOB,
+    JOBSET,
+    TRAINJOB,
+    Scene,
+    head,
+    make,
+    read,
+    runtime,
+    scene_of,
+)
 from tests.kubernetes.scene import status as status_of
 from tests.kubernetes.stepped import Stepped
 from tests.kubernetes.tutorial.page import CHART
 
 pytestmark = pytest.mark.nightly  # to build Kueue takes ten minutes of processor time
 Object = dict[str, Any]
-CLOCK = SlotClock(slot_seconds=4.0, startup_seconds=2.5)
+CLOCK = Slots(slot_seconds=4.0, startup_seconds=2.5)
 HORIZON = 150
 STOPS = "oasis.test/stops-after"
 
@@ -63,8 +55,8 @@ def scene(cluster: Cluster, kueue: Kueue) -> Scene:
         cluster.plane.apply(yaml.safe_load_all(text))
 
     def is_gated() -> bool:
-        path, body = JOB.where.path(found.namespace), body_of(found, JOB, "try", 1, 1, 1.0)
-        made = found.admin.connection.request("POST", path, body=body, query={"dryRun": "All"})
+        body = body_of(found, JOB, "try", 1, 1, 1.0)
+        made = found.api.create(JOB, body, found.namespace, dryRun="All")
         return "schedulingGates" in made["spec"]["template"]["spec"]
 
     until(is_gated, "the policies are in force")
@@ -73,7 +65,7 @@ def scene(cluster: Cluster, kueue: Kueue) -> Scene:
 
 def body_of(
     scene: Scene,
-    kind: ExistingKind,
+    kind: str,
     name: str,
     workers: int,
     gpus: int,
@@ -96,10 +88,10 @@ def body_of(
     spec: Object = {"parallelism": workers, "completions": workers, "backoffLimit": 0}
     spec["completionMode"] = "Indexed"
     spec["template"] = {"metadata": {"annotations": notes}, "spec": pod}
-    if kind is JOBSET:
+    if kind == JOBSET:
         spec = {"replicatedJobs": [{"name": "worker", "template": {"spec": spec}}]}
     meta = {"name": name, "namespace": scene.namespace, "labels": {names.QUEUE: queue}}
-    return {"apiVersion": kind.api_version, "kind": kind.name, "metadata": meta, "spec": spec}
+    return {**head(kind), "metadata": meta, "spec": spec}
 
 
 def submit(scene: Scene, name: str, workers: int, gpus: int, **more: Any) -> Object:
@@ -107,12 +99,12 @@ def submit(scene: Scene, name: str, workers: int, gpus: int, **more: Any) -> Obj
 
 
 def workloads(scene: Scene) -> dict[str, Object]:
-    found, _ = scene.admin.list_all(WORKLOADS, scene.namespace, kept=kept)
+    found = scene.api.items("workloads", scene.namespace)
     return {item["metadata"]["ownerReferences"][0]["name"]: item for item in found}
 
 
 def status(scene: Scene, name: str) -> Object:
-    notes = workloads(scene).get(name, {"metadata": {"annotations": {}}})["metadata"]["annotations"]
+    notes = workloads(scene).get(name, {"metadata": {}})["metadata"].get("annotations") or {}
     return json.loads(notes.get(names.STATUS) or "{}")  # type: ignore[no-any-return]
 
 
@@ -121,7 +113,7 @@ def running(scene: Scene, name: str) -> dict[str, str]:
     return {
         pod["metadata"]["uid"]: pod["spec"]["nodeName"]
         for pod in scene.pods(f"{name}-")
-        if pod["status"]["phase"] == "Running" and not is_ending(pod)
+        if is_running(pod)
     }
 
 
@@ -130,8 +122,8 @@ def end(scene: Scene, pods: Iterable[Object]) -> None:
     there = {pod["metadata"]["uid"] for pod in scene.pods("")}
     for pod in pods:
         if pod["metadata"]["uid"] in there and not has_ended(pod):
-            body = {"metadata": pod["metadata"], "status": {"phase": "Succeeded"}}
-            scene.admin.merge_patch(PODS, body, "status")
+            at = ("pods", pod["metadata"]["name"], scene.namespace)
+            scene.api.patch(*at, sub="status", status={"phase": "Succeeded"})
 
 
 class Kueued(Stepped):
@@ -148,21 +140,21 @@ class Kueued(Stepped):
         self.made[uid] = self.owners()[uid]["metadata"]["uid"]
 
     def owners(self) -> dict[str, Object]:
-        items = self.controller.stores[WORKLOADS.plural].items()
+        items = self.controller.stores["workloads"].items()
         return {item["metadata"]["ownerReferences"][0]["uid"]: item for item in items}
 
-    def begin_next(self, reconciler: Reconciler) -> None:
+    def begin_next(self, reconciler: Any) -> None:
         """Let end what has done its work by the end of this slot."""
-        stores = {name: store.items() for name, store in self.controller.stores.items()}
         over = []
         for uid, entry in reconciler.live.items():
             done = reconciler.done.get(uid, 0.0) + entry.allocation.worker_count
             if entry.allocation.workers and done >= entry.work - 1e-6:
                 over.append(uid)
-                end(self._scene, Seen(stores).pods[uid].values())
+                end(self._scene, self.pods_of(uid))
 
         def have_ended() -> bool:
-            return all(said(self.owners()[uid], "Finished").get("status") == "True" for uid in over)
+            ends = [condition(self.owners()[uid], "Finished") for uid in over]
+            return all(found.get("status") == "True" for found in ends)
 
         until(have_ended, "they end")
         super().begin_next(reconciler)
@@ -182,7 +174,10 @@ def twelve(scene: Scene) -> list[tuple[int, Object]]:
     return made
 
 
-@pytest.mark.parametrize("name", ["srtf", "recourse"])
+POLICIES = {"srtf": SRTF, "recourse": oasis.Recourse}
+
+
+@pytest.mark.parametrize("name", POLICIES)
 def test_twelve_jobs_run_as_in_the_simulator(name: str, scene: Scene, kueue: Kueue) -> None:
     begin = scene.plane.audit_position()
     jobs: list[tuple[int, Object]] = []
@@ -194,28 +189,19 @@ def test_twelve_jobs_run_as_in_the_simulator(name: str, scene: Scene, kueue: Kue
             kueue.start()
         return [body for arrival, body in jobs if arrival == slot]
 
-    def over(reconciler: Reconciler) -> bool:
+    def over(reconciler: Any) -> bool:
         phases = [status.phase for status in reconciler.statuses.values()]
         return len(phases) == len(jobs) and set(phases) == {"Completed"}
 
-    policy = cluster_policy(name, {}, lookahead=HORIZON, horizon=HORIZON)
-    stepped = Kueued(scene, policy, arrivals, over, horizon=HORIZON)
+    stepped = Kueued(scene, POLICIES[name], arrivals, over, horizon=HORIZON)
     stepped.run()
     now = {uid: item["metadata"]["uid"] for uid, item in stepped.owners().items()}
     assert stepped.made.items() <= now.items(), "none was made anew"
-    seen = {kind.plural: scene.admin.list_all(kind)[0] for kind in (LOCAL_QUEUES, NODES)}
-    found = job_items({**seen, WORKLOADS.plural: list(workloads(scene).values())})
-    by_name = {item["metadata"]["ownerReferences"][0]["name"]: item for _, item in found}
+    by_name = workloads(scene)
     there = {job: status(scene, job)["completionSlot"] for job in by_name}
-    specs = [
-        (parse(by_name[f"t{slot:02d}"], WORKLOAD, scene.clock, DEFAULT_RESOURCES), slot)
-        for slot in range(12)
-    ]
-    nodes = {node["metadata"]["name"]: node for node in seen[NODES.plural]}
-    places = places_of(nodes.values(), None)
-    site = site_of(places, nodes, {}, DEFAULT_RESOURCES, scene.clock.work_seconds)
-    instance = instance_of(specs, site, HORIZON, {})
-    run = oasis.simulate(instance, POLICIES[name].make(instance))
+    instance = scene.imported("--horizon", str(HORIZON), "--namespace", scene.namespace)
+    assert [job.arrival for job in instance.jobs_by_arrival()] == list(range(12))
+    run = oasis.simulate(instance, POLICIES[name]())
     here = {d.job_id.rpartition("/")[2].split("-")[1]: d.completion for d in run.decisions}
     assert there == here
     resized = {job for job in by_name if "resizes" in status(scene, job)}
@@ -277,9 +263,8 @@ def test_a_job_whose_workload_is_made_anew_goes_on(scene: Scene) -> None:
         submit(scene, "a7", 4, 8)
         until(lambda: len(running(scene, "a7")) == 4, "it runs")
         before, arrived = workloads(scene)["a7"]["metadata"], status(scene, "a7")["arrivalSlot"]
-        change = {"metadata": {"name": "a7", "namespace": scene.namespace}}
         spec = {"parallelism": 2, "completions": 2, "suspend": True}
-        scene.admin.merge_patch(JOB.where, {**change, "spec": spec})
+        scene.api.patch(JOB, "a7", scene.namespace, spec=spec)
         until(lambda: len(running(scene, "a7")) == 2, "it runs as it was changed")
         until(lambda: status(scene, "a7").get("phase") == "Running", "it says so")
         after = workloads(scene)["a7"]["metadata"]
@@ -297,7 +282,7 @@ def test_a_gang_stands_at_our_gate_until_slow_pods_are_gone(
     def runs() -> bool:
         taken = {pod["spec"].get("nodeName") for pod in scene.pods("slow-")}
         assert not taken & set(running(scene, "quick").values())
-        evicted.add(said(workloads(scene)["quick"], "Evicted").get("reason", ""))
+        evicted.add(condition(workloads(scene)["quick"], "Evicted").get("reason"))
         return len(running(scene, "quick")) == 8
 
     again = {"backoffBaseSeconds": 1, "backoffMaxSeconds": 1}
@@ -322,7 +307,8 @@ def test_our_name_is_taken_off_the_admission_gate(scene: Scene, kueue: Kueue) ->
         make_gated("g1")
         make_gated("g2", "them.io/gate")
         until(lambda: workloads(scene).keys() >= {"g1", "g2"}, "Kueue sees them")
-        assert said(workloads(scene)["g1"], "QuotaReserved")["reason"] == "AdmissionGated"
+        quota = condition(workloads(scene)["g1"], "QuotaReserved")
+        assert quota["reason"] == "AdmissionGated"
         with scene.controller(FIFO):
             until(lambda: len(running(scene, "g1")) == 2, "it runs")
             left = read(scene, JOB, "g2")["metadata"]["annotations"][GATED_BY]
@@ -340,7 +326,7 @@ def test_a_train_job_has_the_nodes_of_its_runtime(scene: Scene) -> None:
     made["metadata"]["name"] = "queued"
     scene.plane.apply([made])
     meta = {"name": "train", "namespace": scene.namespace, "labels": {names.QUEUE: "oasis"}}
-    body = {"apiVersion": TRAINJOB.api_version, "kind": "TrainJob", "metadata": meta}
+    body = {**head(TRAINJOB), "metadata": meta}
     begin = scene.plane.audit_position()
     with scene.controller(SRTF):
         make(scene, TRAINJOB, {**body, "spec": {"runtimeRef": {"name": "queued"}}})
@@ -366,9 +352,8 @@ def test_a_job_that_both_would_manage_is_left_alone(scene: Scene) -> None:
         begun = time.monotonic()
         runs = submit(scene, "k2", 1, 1)
         until(lambda: running(scene, "k2"), "another one runs")
-        item = workloads(scene)["k2"]
-        meta = {name: item["metadata"][name] for name in ("name", "namespace", "uid")}
-        scene.admin.merge_patch(WORKLOADS, {"metadata": meta, "spec": {"active": False}})
+        item = workloads(scene)["k2"]["metadata"]["name"]
+        scene.api.patch("workloads", item, scene.namespace, spec={"active": False})
         until(lambda: not running(scene, "k2"), "somebody stops it")
         until(lambda: told(status(scene, "k2"))["Placed"]["reason"] == "LeftAlone", "it says so")
         assert workloads(scene)["k2"]["spec"]["active"] is False

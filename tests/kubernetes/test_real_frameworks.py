@@ -19,16 +19,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from oasis.kubernetes.objects.oasis_job import SlotClock
 from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.controlplane.waiting import until
+from tests.kubernetes.instance_objects import Slots
 from tests.kubernetes.processes.nodes import ProcessNodes
 from tests.kubernetes.scene import Scene
 from tests.kubernetes.training_jobs import Training, add_machines, controlled, reasons
 from tests.kubernetes.trainings import regression
 
 pytestmark = pytest.mark.nightly
-CLOCK = SlotClock(slot_seconds=20.0, startup_seconds=12.0)
+CLOCK = Slots(slot_seconds=20.0, startup_seconds=12.0)
 PATIENCE = 150.0  # seconds, of which a busy machine may take four times as many
 # The sooner the better, so that a job has all the workers that it can use.
 SOON = {"kind": "sigmoid", "priority": 10, "decayPerSecond": 0.005, "targetSeconds": 600}
@@ -197,7 +197,7 @@ def test_specon_moves_a_training_whose_loss_has_converged(
 ) -> None:
     """Of three jobs on its node one has converged: it goes to the other, where there are two."""
     # What still learns stays where it is, and so does what tells nothing of itself.
-    scene = Scene(cluster.plane, cluster.namespace, SlotClock(slot_seconds=10.0))
+    scene = Scene(cluster.plane, cluster.namespace, Slots(slot_seconds=10.0))
     add_machines(scene, process_nodes, 3, 3)
     torch = training("torch", ["torch_regression"], {"network": {"framework": "torch"}})
     rates = {"converges": 0.01, "learns": 0.0002}

@@ -17,17 +17,16 @@ import pytest
 import yaml
 
 from baselines import FIFO
-from oasis.kubernetes import names
-from oasis.kubernetes.api.connection import ApiError, Connection
-from oasis.kubernetes.api.resources import CLASSES, OASIS_JOBS, PODS, Objects
-from oasis.kubernetes.names import FIELD_MANAGER
-from oasis.kubernetes.objects.existing import JOB, JOBSET, TRAINJOB, ExistingKind
-from oasis.kubernetes.objects.manifests import shared
+from tests.kubernetes import names
 from tests.kubernetes.cluster import Cluster, pod, report_rights
+from tests.kubernetes.controlplane.api import MERGE, RefusedError, path_of
 from tests.kubernetes.controlplane.audit import denied, granted, verbs
 from tests.kubernetes.controlplane.plane import Account, ControlPlane, binding
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.scene import (
+    JOB,
+    JOBSET,
+    TRAINJOB,
     Scene,
     job_spec,
     make,
@@ -35,25 +34,25 @@ from tests.kubernetes.scene import (
     rights,
     runtime,
     scene_of,
+    shared,
     status,
     template,
 )
 from tests.kubernetes.tutorial.page import CHART
 
-MERGE = "application/merge-patch+json"
 ROWS = yaml.safe_load(Path(__file__).with_name("tenants.yaml").read_text(encoding="utf-8"))
 
 
 def utility_class(name: str, **spec: Any) -> dict[str, Any]:
-    head = {"apiVersion": names.API_VERSION, "kind": names.CLASS_KIND}
+    head = {"apiVersion": names.API_VERSION, "kind": "UtilityClass"}
     return {**head, "metadata": {"name": name}, "spec": spec}
 
 
 @pytest.fixture(scope="module")
-def installed(shared_plane: ControlPlane) -> Iterator[Objects]:
+def installed(shared_plane: ControlPlane) -> Iterator[None]:
     """Install the objects for tenants, and remove them: the other tests know no policies."""
     shared_plane.apply(shared())
-    yield shared_plane.objects
+    yield
     remove(shared_plane, [made for made in shared() if made["kind"] != "CustomResourceDefinition"])
 
 
@@ -62,9 +61,9 @@ def remove(plane: ControlPlane, manifests: list[dict[str, Any]]) -> None:
 
 
 @pytest.fixture
-def scene(cluster: Cluster, installed: Objects) -> Scene:
+def scene(cluster: Cluster, installed: None) -> Scene:
     kinds = {"kinds": ["constant", "sigmoid"], "default": True}
-    installed.apply(CLASSES, utility_class("small", maximum=100, **kinds))
+    cluster.plane.apply([utility_class("small", maximum=100, **kinds)])
     return scene_of(cluster)
 
 
@@ -76,17 +75,17 @@ def tenant(cluster: Cluster) -> Account:
 
 def answer(account: Account, method: str, path: str, body: Any, merge: bool = True) -> str:
     kind = MERGE if merge else "application/json-patch+json"
-    content = {"content_type": kind} if method == "PATCH" else {}
+    content = (kind,) if method == "PATCH" else ()
     try:
-        Connection.open(str(account.kubeconfig())).request(method, path, body=body, **content)
-    except ApiError as error:
-        return f"{error.status} {error.message}"
+        account.client().ask(method, path, body, *content)
+    except RefusedError as error:
+        return str(error)
     return ""
 
 
 def within(plane: ControlPlane, pod: str, space: str, account: Account) -> Account:
     """The account as it is known from within a pod: with the token that a kubelet puts there."""
-    meta = (plane.objects.get(PODS, pod, space) or {})["metadata"]
+    meta = (plane.api.get("pods", pod, space) or {})["metadata"]
     token = plane.token(account.username.rpartition(":")[2], space, meta)
     return replace(account, username=f"{account.username}:{pod}", token=token)
 
@@ -95,12 +94,11 @@ def check(said: str, wanted: str | None, row: Any) -> None:
     assert (wanted in said) if wanted else said == "", (row, said)
 
 
-def test_what_a_tenant_may_not_write(scene: Scene, cluster: Cluster, installed: Objects) -> None:
-    mine, jobs = tenant(cluster), OASIS_JOBS.path(cluster.namespace)
+def test_what_a_tenant_may_not_write(scene: Scene, cluster: Cluster) -> None:
+    mine, jobs = tenant(cluster), path_of("oasisjobs", cluster.namespace)
     honest = scene.rigid("honest", 1, 2.0)
     until(lambda: answer(mine, "POST", jobs, honest) == "", "the roles are aggregated", 30.0)
-    for name, spec in ROWS["classes"].items():
-        installed.apply(CLASSES, utility_class(name, **spec))
+    cluster.plane.apply(utility_class(name, **spec) for name, spec in ROWS["classes"].items())
 
     def claiming(spec: dict[str, Any]) -> str:
         made = scene.rigid("greedy", 1, 2.0, **spec)
@@ -110,7 +108,7 @@ def test_what_a_tenant_may_not_write(scene: Scene, cluster: Cluster, installed: 
         if "says" in row:  # the API server knows a resource that is new half a minute later
             until(lambda spec=row["spec"]: claiming(spec) != "", "claims are judged", 60.0)
         check(claiming(row["spec"]), row.get("says"), row)
-    classes = CLASSES.path()
+    classes = path_of("utilityclasses")
     paths = {"job": f"{jobs}/honest", "status": f"{jobs}/honest/status"}
     for row in ROWS["patches"]:
         path = paths.get(row["of"], f"{classes}/small")
@@ -118,13 +116,13 @@ def test_what_a_tenant_may_not_write(scene: Scene, cluster: Cluster, installed: 
     assert "403" in answer(mine, "POST", classes, utility_class("mine", maximum=1e30))
     assert "utility" not in (scene.statuses()["honest"] or {})
     noted = marked(scene, JOB, "other", job_spec(1), STATUS='{"arrivalSlot": 99}')
-    made = f"{JOB.where.path(cluster.namespace)}?dryRun=All"
+    made = f"{path_of(JOB, cluster.namespace)}?dryRun=All"
     until(lambda: answer(mine, "POST", made, noted) != "", "statuses are judged", 60.0)
     assert f"{names.STATUS}: expected to be written by" in answer(mine, "POST", made, noted)
 
 
 def test_pods_are_marked_by_the_controller_and_report_by_themselves(
-    scene: Scene, cluster: Cluster, installed: Objects
+    scene: Scene, cluster: Cluster
 ) -> None:
     mine, space, admin = tenant(cluster), cluster.namespace, cluster.plane.admin
     cluster.plane.apply(report_rights(space, "a-edit"))
@@ -133,7 +131,7 @@ def test_pods_are_marked_by_the_controller_and_report_by_themselves(
     for each in (gated, other):
         each["spec"]["serviceAccountName"] = "a-edit"
     cluster.create(gated, other)
-    one, first = PODS.path(space, "one"), ROWS["marks"][0]
+    one, first = path_of("pods", space, "one"), ROWS["marks"][0]
     itself, second = (within(cluster.plane, each, space, mine) for each in ("one", "two"))
     by = {"tenant": mine, "admin": admin, "itself": itself, "other": second}
 
@@ -144,14 +142,14 @@ def test_pods_are_marked_by_the_controller_and_report_by_themselves(
     for row in ROWS["marks"]:
         check(marking(row), row.get("says"), row)
     told = pod("three", 1, annotations={names.LOSS: "0"})
-    check(answer(mine, "POST", PODS.path(space), told), first["says"], told)
+    check(answer(mine, "POST", path_of("pods", space), told), first["says"], told)
     opened = [{"op": "remove", "path": "/spec/schedulingGates"}]
     assert "by the controller alone" in answer(mine, "PATCH", one, opened, merge=False)
     assert answer(admin, "PATCH", one, opened, merge=False) == ""
 
 
 @pytest.fixture
-def labelled(installed: Objects, shared_plane: ControlPlane) -> Iterator[None]:
+def labelled(installed: None, shared_plane: ControlPlane) -> Iterator[None]:
     """The policies with which a label is enough; the other tests know none."""
     made = list(yaml.safe_load_all((CHART / "labelled.yaml").read_text(encoding="utf-8")))
     shared_plane.apply(made)
@@ -164,32 +162,30 @@ def labelled(installed: Objects, shared_plane: ControlPlane) -> Iterator[None]:
     "kind", [JOB, *(pytest.param(kind, marks=pytest.mark.nightly) for kind in (JOBSET, TRAINJOB))]
 )
 def test_a_label_is_enough_under_a_class_that_says_the_rest(
-    scene: Scene, installed: Objects, kind: ExistingKind, request: pytest.FixtureRequest
+    scene: Scene, kind: str, request: pytest.FixtureRequest
 ) -> None:
     said = {"utility": {"kind": "constant", "value": 9}, "work": {"workerSeconds": 4}}
-    installed.apply(CLASSES, utility_class("small", maximum=100, default=True, **said))
-    if kind is not JOB:
+    scene.plane.apply([utility_class("small", maximum=100, default=True, **said)])
+    if kind != JOB:
         request.getfixturevalue("owners")
         scene.plane.apply([runtime(2, "3s")])
     bare = template("3s")
     del bare["spec"]["schedulingGates"]
     pods = {"parallelism": 2, "completions": 2, "template": bare}
     parts = [{"name": "w", "template": {"spec": pods}}]
-    specs: dict[ExistingKind, Any] = {JOB: {"parallelism": 2, "template": bare}}
+    specs: dict[str, Any] = {JOB: {"parallelism": 2, "template": bare}}
     specs |= {JOBSET: {"replicatedJobs": parts}, TRAINJOB: {"runtimeRef": {"name": "for-2-nodes"}}}
     body = marked(scene, kind, "bare", specs[kind])
     del body["metadata"]["annotations"], body["spec"]["suspend"]
-    ask = partial(installed.connection.request, "POST", kind.where.path(scene.namespace), body=body)
+    dry = partial(scene.api.create, kind, body, scene.namespace, dryRun="All")
     with scene.controller(FIFO):
         # The API server follows a new policy after a moment.
-        until(lambda: ask(query={"dryRun": "All"})["spec"].get("suspend"), "it is suspended", 30.0)
+        until(lambda: dry()["spec"].get("suspend"), "it is suspended", 30.0)
         make(scene, kind, body)
         until(lambda: status(scene, kind, "bare").get("utility") == 9, "it trains", 60.0)
 
 
-def test_rights_in_some_namespaces_are_enough_for_them(
-    scene: Scene, cluster: Cluster, installed: Objects
-) -> None:
+def test_rights_in_some_namespaces_are_enough_for_them(scene: Scene, cluster: Cluster) -> None:
     """Jobs of two namespaces run, one of a third is not seen, and nothing is refused."""
     system, plane = "oasis-namespaced", cluster.plane
     others = [Cluster(plane, f"{cluster.namespace}-{k}") for k in "bc"]
@@ -198,17 +194,16 @@ def test_rights_in_some_namespaces_are_enough_for_them(
             other.create_namespace()
             stack.callback(other.clear)
         spaces, last = (cluster.namespace, others[0].namespace), others[1].namespace
-        scene.account = plane.service_account(FIELD_MANAGER, system, ())
+        scene.account = plane.service_account(names.CONTROLLER, system, ())
         plane.apply(rights(system, spaces))
         begin = plane.audit_position()
         made = scene.rigid("job", 2, 1.0)
         with scene.controller(FIFO, namespace=system, watched=None, namespaced=spaces):
             for space in (*spaces, last):
-                body = {**made, "metadata": {**made["metadata"], "namespace": space}}
-                installed.connection.request("POST", OASIS_JOBS.path(space), body=body)
+                scene.api.create("oasisjobs", {**made, "metadata": {"name": "job"}}, space)
 
             def phases() -> dict[str, str]:
-                found = installed.list_all(OASIS_JOBS)[0]
+                found = scene.api.items("oasisjobs")
                 told = [(item["metadata"], item.get("status") or {}) for item in found]
                 return {meta["namespace"]: status.get("phase", "") for meta, status in told}
 

@@ -9,18 +9,16 @@ from __future__ import annotations
 import math
 import re
 import sys
-from typing import Any
 
 import numpy as np
 import pytest
 
-from oasis.kubernetes.cluster.pods import is_working
-from oasis.kubernetes.names import JOB_NAME, NODE_ROLE, TASK
-from oasis.kubernetes.objects.oasis_job import SlotClock
-from tests.kubernetes.cluster import GPU, Cluster
+from tests.kubernetes.cluster import Cluster, Object, condition, is_running, told
 from tests.kubernetes.controlplane.waiting import until
+from tests.kubernetes.instance_objects import Slots
+from tests.kubernetes.names import GPU, JOB_NAME, NODE_ROLE, TASK
 from tests.kubernetes.processes.nodes import ProcessNodes
-from tests.kubernetes.scene import Scene, told
+from tests.kubernetes.scene import Scene
 from tests.kubernetes.training_jobs import (
     ROOM,
     Training,
@@ -31,7 +29,7 @@ from tests.kubernetes.training_jobs import (
 )
 from tests.kubernetes.trainings import regression
 
-CLOCK = SlotClock(slot_seconds=5.0, startup_seconds=3.0)
+CLOCK = Slots(slot_seconds=5.0, startup_seconds=3.0)
 PROGRAM = [sys.executable, "-m", "tests.kubernetes.trainings.regression"]
 SPEC = {"network": {}, "resizePolicy": "restart", "gracePeriodSeconds": 5}
 RIVAL = {"kind": "sigmoid", "priority": 100, "decayPerSecond": 0.01, "targetSeconds": 120}
@@ -81,9 +79,13 @@ def test_a_training_makes_way_and_goes_on_from_its_checkpoint(
         assert reasons(scene, name) == {"Admitted", "Planned", "WorkDone"}
 
 
-def workers(scene: Scene, name: str) -> list[dict[str, Any]]:
-    labels = [(pod, pod["metadata"].get("labels") or {}) for pod in scene.pods()]
-    return [pod for pod, at in labels if (at.get(JOB_NAME), at.get(TASK)) == (name, "worker")]
+def workers(scene: Scene, name: str) -> list[Object]:
+    at = f"{JOB_NAME}={name},{TASK}=worker"
+    return scene.api.items("pods", scene.namespace, labelSelector=at)
+
+
+def is_ready(pod: Object) -> bool:
+    return is_running(pod) and condition(pod, "Ready").get("status") == "True"
 
 
 def test_a_training_ends_when_its_chief_does(scene: Scene, process_nodes: ProcessNodes) -> None:
@@ -103,7 +105,7 @@ def test_a_training_ends_when_its_chief_does(scene: Scene, process_nodes: Proces
         for name, found in phases.items():
             found.append(scene.phases()[name])
             if found[-1] == "Running" != found[-2]:
-                assert all(map(is_working, workers(scene, name))), name
+                assert all(map(is_ready, workers(scene, name))), name
         return phases["longer"][-1] == "Completed" and phases["broken"][-1] == "Failed"
 
     with controlled(scene, nodes, "--policy", "fifo"):

@@ -12,19 +12,14 @@ from typing import Any
 
 import pytest
 
-from oasis.kubernetes.api.connection import ApiError, Connection
-from oasis.kubernetes.api.resources import (
-    CONFIG_MAPS,
-    EVENTS,
-    NETWORK_POLICIES,
-    PODS,
-    SERVICES,
-    Objects,
-)
-from oasis.kubernetes.control.checkpoint import PART, Checkpoint
+from baselines import FIFO
+from oasis.scheduling import Site
 from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.controlplane.audit import denied, granted, verbs
-from tests.kubernetes.scene import SYSTEM, Scene, rights, scene_of
+from tests.kubernetes.controlplane.waiting import until
+from tests.kubernetes.faults import FirstAnswers
+from tests.kubernetes.names import SYSTEM
+from tests.kubernetes.scene import Scene, rights, scene_of
 
 USING = ("test_adapter", "test_adapter_faults", "test_existing", "test_tenants")
 
@@ -39,45 +34,43 @@ def scene(cluster: Cluster) -> Scene:
     return scene_of(cluster, nodes=1)
 
 
-@pytest.fixture
-def objects(scene: Scene) -> Objects:
-    """What the controller's account may do."""
-    return Objects(Connection.open(str(scene.account.kubeconfig())))
+DRAW = random.Random(1)
 
 
-def test_a_checkpoint_that_is_larger_than_an_object_is_written_in_parts(
-    scene: Scene, objects: Objects
-) -> None:
-    draw = random.Random(1)
-    document = {"state": draw.randbytes(PART).hex() + draw.randbytes(PART).hex()}
-    kept = Checkpoint(objects, SYSTEM, scene.namespace)
-    kept.write(document)
-    assert kept.size > 2**20
-    for _ in range(2):  # what is read can be replaced, and is read again
-        again = Checkpoint(objects, SYSTEM, scene.namespace)
-        assert again.read() == document
-        document["state"] += "more"
-        again.write(document)
-    found = [item["metadata"]["name"] for item in scene.admin.list_all(CONFIG_MAPS, SYSTEM)[0]]
+class Remembers(FIFO):
+    """Has drawn more than an object of the cluster may hold."""
+
+    drawn = ""
+
+    def reset(self, site: Site) -> None:
+        super().reset(site)
+        self.drawn = DRAW.randbytes(2_000_000).hex()
+
+
+def drawn_in_two_slots(scene: Scene) -> str:
+    """What the policy of a new controller has drawn, or knows from the one before."""
+    made: list[Remembers] = []
+    with scene.controller(lambda: made.append(Remembers()) or made[-1]) as controller:
+        reconciler: Any = until(lambda: controller.reconciler, "it is at work")
+        begun = reconciler.slot or 0
+        until(lambda: (reconciler.slot or 0) > begun + 1, "it is written twice")
+    return made[-1].drawn
+
+
+def test_a_checkpoint_that_is_larger_than_an_object_is_written_in_parts(scene: Scene) -> None:
+    """What was read can be replaced, and is read again."""
+    assert drawn_in_two_slots(scene) == drawn_in_two_slots(scene)
+    found = [item["metadata"]["name"] for item in scene.api.items("configmaps", SYSTEM)]
     assert sum(name.startswith(scene.namespace) for name in found) >= 3
 
 
-def test_what_has_the_name_of_another_is_told_apart_by_looking(
-    scene: Scene, objects: Objects
-) -> None:
-    meta, about = {"name": "one", "namespace": scene.namespace}, {"namespace": scene.namespace}
-    pod: dict[str, Any] = {"spec": {"containers": [{"name": "c", "image": "c"}]}}
-    for kind, body in (
-        (PODS, pod),
-        (EVENTS, {"involvedObject": about, "reportingComponent": "oasis"}),
-        (SERVICES, {"spec": {"clusterIP": "None"}}),
-        (NETWORK_POLICIES, {"spec": {"podSelector": {}}}),
-    ):
-        first, again = (objects.create(kind, {"metadata": meta, **body}) for _ in range(2))
-        assert again["metadata"]["uid"] == first["metadata"]["uid"]
-    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "x"}
-    with pytest.raises(ApiError, match="409"):
-        objects.create(PODS, {**pod, "metadata": {**meta, "ownerReferences": [owner]}})
+def test_what_was_made_although_the_answer_was_lost_is_found_by_looking(scene: Scene) -> None:
+    """Of each kind: what has the name of ours by then is taken for ours after a look at it."""
+    first = FirstAnswers()
+    with scene.controller(FIFO, faults=first):
+        scene.submit(scene.rigid("job", 2, 1, network={"framework": "jax", "isolated": True}))
+        assert scene.wait_ended() == {"job": "Completed"}
+    assert first.lost >= {"pods", "events", "services", "networkpolicies"}
 
 
 def test_the_verbs_of_the_whole_run_are_exactly_the_shipped_ones(

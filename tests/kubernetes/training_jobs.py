@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from oasis.kubernetes.api.resources import EVENTS
-from oasis.kubernetes.names import BANDWIDTH, KIND, NODE_ROLE
-from tests.kubernetes.cluster import GPU, report_rights
+from tests.kubernetes.cluster import report_rights
+from tests.kubernetes.names import BANDWIDTH, GPU, KIND, NODE_ROLE
 from tests.kubernetes.processes.nodes import ProcessNodes
 from tests.kubernetes.scene import Scene
 from tests.kubernetes.trainings import regression
@@ -104,7 +103,6 @@ def controlled(scene: Scene, nodes: ProcessNodes, *words: str) -> Iterator[None]
 
 def reasons(scene: Scene, name: str) -> set[str]:
     """Reasons of the events of a job, without those of its Service: 127.x.y.z is not routed."""
-    found, _ = scene.admin.list_all(EVENTS, scene.namespace)
-    job = (KIND, name)
-    objects = [(event["involvedObject"], event["reason"]) for event in found]
-    return {reason for about, reason in objects if (about["kind"], about["name"]) == job}
+    ours = f"involvedObject.kind={KIND},involvedObject.name={name}"
+    found = scene.api.items("events", scene.namespace, fieldSelector=ours)
+    return {event["reason"] for event in found}

@@ -24,11 +24,7 @@ DOORS = {
     "experiments.evaluation.elastic_jobs.elastic_policy",
 }
 TESTS = ROOT / "tests"
-FILES = [
-    path
-    for path in sorted(TESTS.rglob("*.py"))
-    if path.relative_to(TESTS).parts[0] not in ("unit", "kubernetes")
-]
+FILES = [path for path in sorted(TESTS.rglob("*.py")) if path.relative_to(TESTS).parts[0] != "unit"]
 
 
 def used(text: str) -> Iterator[tuple[str, str]]:

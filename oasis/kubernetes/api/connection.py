@@ -136,7 +136,25 @@ def _follow_token(configuration: Any, kubeconfig: str | None, context: str | Non
 
 
 class Connection:
-    """Sends requests to an API server; bodies and answers are plain dictionaries."""
+    """Sends requests to an API server; bodies and answers are plain dictionaries.
+
+    Parameters
+    ----------
+    configuration : kubernetes.client.Configuration
+        Address, certificates and token of the official client.
+    params : RetryParams, optional
+        How often a request is repeated, and how long it may take.
+
+    Raises
+    ------
+    ValueError
+        If the address is none.
+
+    Examples
+    --------
+    >>> Connection(client.Configuration("http://127.0.0.1:8001")).host
+    'http://127.0.0.1:8001'
+    """
 
     def __init__(self, configuration: Any, params: RetryParams | None = None) -> None:
         self.params = params or RetryParams()
@@ -162,7 +180,20 @@ class Connection:
         context: str | None = None,
         params: RetryParams | None = None,
     ) -> Connection:
-        """Connect as kubectl does; within a pod, as its service account."""
+        """Connect as kubectl does; within a pod, as its service account.
+
+        Parameters
+        ----------
+        kubeconfig, context : str, optional
+            A file, and one of its contexts; left out, what kubectl would take.
+        params : RetryParams, optional
+            As in the constructor.
+
+        Raises
+        ------
+        ValueError
+            If they name no cluster.
+        """
         configuration = client.Configuration()
         try:
             try:

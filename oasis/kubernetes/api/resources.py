@@ -52,10 +52,19 @@ Followed = tuple[ResourceKind, str | None]  # a kind, and a namespace
 
 
 class Objects:
-    """Reads and writes objects of the API server; every write may be repeated without harm."""
+    """Reads and writes objects of the API server; every write may be repeated without harm.
 
-    # In a `dry_run` the server only checks them. A request that begins now has to be over in the
-    # seconds that are `left`; at 0 none is made any more.
+    Parameters
+    ----------
+    connection : Connection
+        The API server.
+    dry_run : bool
+        Whether the server only checks what is written.
+    left : callable, optional
+        Tells in how many seconds a request that begins now has to be over; at 0 none is made any
+        more.
+    """
+
     def __init__(
         self,
         connection: Connection,

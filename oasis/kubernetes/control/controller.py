@@ -53,11 +53,46 @@ LOOK_AGAIN = 5.0  # seconds until nodes that were missing are looked for, unless
 
 
 class Controller:
-    """Schedules the jobs of a cluster with one policy."""
+    """Schedules the jobs of a cluster with one policy, as ``oasis kubernetes run`` does.
 
-    # `policy` makes it: at each takeover one is needed that was never used. `identity` is our name
-    # among the controllers that share a lease. By `now`, in seconds since 1970, slots begin and
-    # work is counted: a `SteadyTime`, unless another is given. Leases have their own time.
+    Parameters
+    ----------
+    objects : Objects
+        The API server.
+    policy : callable
+        Makes the policy: at each takeover one is needed that was never used.
+    settings : ControllerSettings
+        What distinguishes this controller from another.
+    identity : str
+        Its name among the controllers that share a lease.
+    metrics : Metrics, optional
+        Of ``/metrics``; left out, fresh ones.
+    now : callable, optional
+        Tells the time in seconds since 1970, by which slots begin and work is counted. Left out, it
+        is a clock that changes of the system time do not affect. Leases have their own time.
+
+    Attributes
+    ----------
+    reconciler : Reconciler or None
+        What it knows while it acts: slots, live jobs, statuses; None while it stands by.
+    stores : dict
+        The objects that it sees, by the plural of their kind.
+    metrics : Metrics
+        What it counts.
+
+    Examples
+    --------
+    What `run` then does goes on until `stop` is called:
+
+    >>> from kubernetes.client import Configuration
+    >>> from baselines import FIFO
+    >>> from oasis.kubernetes.api.connection import Connection
+    >>> objects = Objects(Connection(Configuration("http://127.0.0.1:8001")))
+    >>> controller = Controller(objects, FIFO, ControllerSettings(slot_seconds=300), "one")
+    >>> controller.settings.controller
+    'oasis-system/oasis-scheduler'
+    """
+
     def __init__(
         self,
         objects: Objects,
@@ -151,7 +186,13 @@ class Controller:
         }
 
     def run(self, until: Callable[[Reconciler | None], bool] | None = None) -> None:
-        """Act whenever the lease is ours, until `stop` is called or `until` says so."""
+        """Act whenever the lease is ours, until `stop` is called or `until` says so.
+
+        Parameters
+        ----------
+        until : callable, optional
+            Called after each turn with the reconciler, which is None while another controller acts.
+        """
         for watcher in self.watchers:
             watcher.start()
         self.lease.start()

@@ -50,28 +50,65 @@ def check_names(namespace: str, name: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ControllerSettings:
-    """Settings that distinguish one controller from another."""
+    """Settings that distinguish one controller from another.
 
-    namespace: str = "oasis-system"  # where its lease and its checkpoint are
-    name: str = "oasis-scheduler"  # of both
-    slot_seconds: float = 60.0  # this and the next as in `SlotClock`
+    Parameters
+    ----------
+    namespace, name : str
+        Where its lease and its checkpoint are, and what both are called.
+    slot_seconds : float
+        Length of a slot.
+    startup_seconds : float
+        Part of a slot that may pass before the pods that were started at its beginning work: a
+        worker that runs for the rest has done a worker-slot.
+    resources : ResourceMap
+        What the cluster calls the resources of the model.
+    ps_share : Fraction, optional
+        Part of nodes with role ``both`` that parameter servers have; left out, such nodes take
+        both kinds of tasks.
+    horizon : int, optional
+        From this slot on completions are worth nothing.
+    first_slot_at : float, optional
+        When slot 0 begins, in seconds since 1970; left out, when the first controller starts. What
+        a checkpoint remembers goes before it.
+    watched : str, optional
+        Namespace of the jobs; left out, they may be in any.
+    namespaced : tuple of str
+        It has rights in these namespaces alone, and sees no other; empty, it has them everywhere.
+    node_selector : str, optional
+        Only nodes with these labels; left out, all that have a role.
+    pods_ready_timeout : float
+        Seconds after which a job loses room in which not all of its pods have become ready.
+    minimum_run_time : float
+        Seconds for which a job is left as it is after it was started or changed.
+    lease_seconds : float
+        So long without a sign of life another controller waits before it takes over, as in
+        Kubernetes' own leader election.
+
+    Raises
+    ------
+    ValueError
+        Naming the setting.
+
+    Examples
+    --------
+    >>> ControllerSettings(slot_seconds=300, minimum_run_time=1000).minimum_run
+    4
+    """
+
+    namespace: str = "oasis-system"
+    name: str = "oasis-scheduler"
+    slot_seconds: float = 60.0
     startup_seconds: float = 0.0
     resources: ResourceMap = DEFAULT_RESOURCES
-    ps_share: Fraction | None = None  # of nodes with role ``both``, that parameter servers have
-    horizon: int | None = None  # from this slot on completions are worth nothing
-    # When slot 0 begins, in seconds since 1970; None: when the first controller starts. What a
-    # checkpoint remembers goes before it.
+    ps_share: Fraction | None = None
+    horizon: int | None = None
     first_slot_at: float | None = None
-    watched: str | None = None  # only jobs of this namespace; None: of all
-    # It has rights in these namespaces alone, and sees no other; empty: it has them everywhere.
+    watched: str | None = None
     namespaced: tuple[str, ...] = ()
-    node_selector: str | None = None  # only nodes with these labels; None: all that have a role
-    # Seconds after which a job loses room in which not all of its pods have become ready.
+    node_selector: str | None = None
     pods_ready_timeout: float = 300.0
-    # For so long a job is left as it is after it was started or changed; 0: not at all.
     minimum_run_time: float = 0.0
-    # So long without a sign of life another controller waits before it takes over; also the
-    # duration in Kubernetes' own leader election.
     lease_seconds: float = 15.0
 
     @property

@@ -17,8 +17,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 import oasis
-from experiments.figures.figure import write_csv
+from tests.kubernetes.cluster import owner_of
 from tests.unit.kubernetes.played import SLOT, Played, job, node, pods
 
 LOOKAHEAD = 500  # slots, as `oasis kubernetes run` has it
@@ -89,8 +91,11 @@ class Crowd(Played):
         for _ in range(2):
             for action in self.reconciler.steps(self.seen(), self.now()).actions:
                 self._carry_out(action)
-        for uid, mine in self.seen().pods.items():
-            self.reconciler.note(uid, mine, self.now())
+        mine: dict[str, dict[str, Any]] = {}
+        for pod in self.pods.values():
+            mine.setdefault(str(owner_of(pod)), {})[pod["metadata"]["name"]] = pod
+        for uid, found in mine.items():
+            self.reconciler.note(uid, found, self.now())
         for status in self.reconciler.statuses.values():
             status.written = dict(status.status)
 
@@ -116,7 +121,7 @@ def main() -> None:
         sys.stdout.write(", ".join(f"{name}: {value}" for name, value in rows[-1].items()) + "\n")
         played.settle()
     if given.csv:
-        write_csv(given.csv, rows)
+        pd.DataFrame(rows).to_csv(given.csv, index=False, lineterminator="\n")
 
 
 if __name__ == "__main__":

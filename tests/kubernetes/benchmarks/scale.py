@@ -31,13 +31,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from oasis.kubernetes.names import NODE_ROLE
-from oasis.kubernetes.objects.oasis_job import SlotClock
-from tests.kubernetes.cluster import GPU, Cluster
+from tests.kubernetes.cluster import Cluster, room
 from tests.kubernetes.controlplane.audit import Request
 from tests.kubernetes.controlplane.nodes import MACHINES
 from tests.kubernetes.controlplane.plane import Timing, control_plane
 from tests.kubernetes.controlplane.waiting import free_ports, until
+from tests.kubernetes.instance_objects import Slots
+from tests.kubernetes.names import NODE_ROLE
 from tests.kubernetes.scene import Scene
 
 GANG = 10
@@ -84,9 +84,8 @@ def measure(cluster: Cluster, scale: Scale) -> Measured:
     # control plane `patch_plane_seconds`, and both together `patch_share` of all that there are.
     # The policy thought for `policy_seconds`, of all `busy_seconds` of the controller.
     plane, slot = cluster.plane, scale.slot_seconds
-    scene = Scene(plane, cluster.namespace, SlotClock(slot, 0.9 * slot))
-    room, both = {GPU: "8", "cpu": "96", "memory": "1Ti"}, {NODE_ROLE: "both"}
-    many(lambda k: plane.nodes.add(f"m{k}", room, both), scale.nodes)
+    scene = Scene(plane, cluster.namespace, Slots(slot, 0.9 * slot))
+    many(lambda k: plane.nodes.add(f"m{k}", room(8), {NODE_ROLE: "both"}), scale.nodes)
     plane.nodes.wait_ready(*(f"m{k}" for k in range(scale.nodes)), within=600.0)
     many(partial(submit, scene), scale.jobs)
     for follower in FOLLOWERS if scale.followers_last else ():

@@ -5,11 +5,9 @@ from __future__ import annotations
 import signal
 import subprocess
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Any
 
-from oasis.kubernetes.api.connection import ApiError
-from oasis.kubernetes.api.resources import NODES, PODS, Objects
+from tests.kubernetes.controlplane.api import Client
 from tests.kubernetes.controlplane.waiting import until
 
 MACHINES = ("machines", "losable-machines")  # one kwok each: stop one, and its nodes are lost
@@ -22,8 +20,8 @@ _UNREACHABLE = "node.kubernetes.io/unreachable"
 class Nodes:
     """The machines of a control plane. Times that calls wait are in seconds."""
 
-    def __init__(self, objects: Objects, processes: Mapping[str, subprocess.Popen[bytes]]) -> None:
-        self._objects, self._processes = objects, processes
+    def __init__(self, api: Client, processes: Mapping[str, subprocess.Popen[bytes]]) -> None:
+        self._api, self._processes = api, processes
 
     def add(
         self,
@@ -42,27 +40,26 @@ class Nodes:
             "annotations": {MACHINES_ANNOTATION: MACHINES[losable]},
         }
         status = {"allocatable": room, "capacity": room}
-        body = {"apiVersion": "v1", "kind": "Node", "metadata": meta, "status": status}
-        self._objects.create(NODES, body)
+        self._api.create("nodes", {"metadata": meta, "status": status})
 
     def wait_ready(self, *names: str, within: float = 60.0) -> None:
         """Wait until all of `names` are Ready and schedulable as far as the control plane knows."""
         until(lambda: self._ready().issuperset(names), f"{names} are ready", within)
 
     def read(self, name: str) -> dict[str, Any]:
-        found = self._objects.get(NODES, name)
+        found = self._api.get("nodes", name)
         assert found is not None, name
         return found
 
     def cordon(self, name: str) -> None:
-        self._patch(name, spec={"unschedulable": True})
+        self._api.patch("nodes", name, spec={"unschedulable": True})
 
     def uncordon(self, name: str) -> None:
-        self._patch(name, spec={"unschedulable": None})
+        self._api.patch("nodes", name, spec={"unschedulable": None})
 
     def break_down(self, name: str) -> None:
         """Let the node report that it is not ready; wait for the taint."""
-        self._patch(name, metadata={"labels": {"oasis.test/unready": "true"}})
+        self._api.patch("nodes", name, metadata={"labels": {"oasis.test/unready": "true"}})
         until(lambda: _NOT_READY in self._taints(name), f"{name} is not ready")
 
     def lose_machines(self) -> None:
@@ -80,27 +77,19 @@ class Nodes:
         """Out of service: the control plane may forget the pods that were on it."""
         taint = {"key": _OUT_OF_SERVICE, "value": "nodeshutdown", "effect": "NoExecute"}
         others = [t for key, t in self._taints(name).items() if key != _OUT_OF_SERVICE]
-        self._patch(name, spec={"taints": [*others, *[taint] * is_dead]})
+        self._api.patch("nodes", name, spec={"taints": [*others, *[taint] * is_dead]})
 
     def delete(self, name: str) -> None:
         """Remove the node; its pods are collected by the control plane a minute later."""
-        self._objects.delete(NODES, self.read(name))
+        self._api.delete("nodes", name)
 
     def clear(self) -> None:
         """Remove all nodes and, without grace, the pods on them."""
         self.find_machines()
-        ask = self._objects.connection.request
-        bound = {"fieldSelector": "spec.nodeName!="}
-        for pod in ask("GET", PODS.path(), query=bound)["items"]:
-            path = PODS.path(pod["metadata"]["namespace"], pod["metadata"]["name"])
-            with suppress(ApiError):  # it went by itself
-                ask("DELETE", path, body={"gracePeriodSeconds": 0})
-        ask("DELETE", NODES.path())
-        until(lambda: not self._objects.list_all(NODES)[0], "no node is left")
-
-    def _patch(self, name: str, **change: Any) -> None:
-        change["metadata"] = {"name": name, **change.get("metadata", {})}
-        self._objects.merge_patch(NODES, change)
+        for pod in self._api.items("pods", fieldSelector="spec.nodeName!="):
+            self._api.delete("pods", pod["metadata"]["name"], pod["metadata"]["namespace"])
+        self._api.delete("nodes")
+        until(lambda: not self._api.items("nodes"), "no node is left")
 
     def _taints(self, name: str) -> dict[str, Any]:
         return {taint["key"]: taint for taint in self.read(name)["spec"].get("taints") or ()}
@@ -108,7 +97,7 @@ class Nodes:
     def _ready(self) -> set[str]:
         """Names of the nodes that pods may go to, from one list."""
         ready = set()
-        for node in self._objects.list_all(NODES)[0]:
+        for node in self._api.items("nodes"):
             conditions = node["status"].get("conditions") or []
             taints = {taint["key"] for taint in node["spec"].get("taints") or []}
             says = any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)

@@ -18,9 +18,8 @@ from typing import Any
 
 import yaml
 
-from oasis.kubernetes.api.connection import Connection
-from oasis.kubernetes.api.resources import Objects
 from tests.kubernetes.controlplane import audit
+from tests.kubernetes.controlplane.api import Client
 from tests.kubernetes.controlplane.build import CONTROLPLANE, GoBuildError, GoMissingError, ensure
 from tests.kubernetes.controlplane.certificates import make_certificates
 from tests.kubernetes.controlplane.guardian import Guardian
@@ -109,12 +108,12 @@ class ControlPlane:
         return self._account(_ADMIN)
 
     @cached_property
-    def objects(self) -> Objects:
-        return Objects(Connection.open(str(self.admin.kubeconfig())))
+    def api(self) -> Client:
+        return self.admin.client()
 
     @cached_property
     def nodes(self) -> Nodes:
-        return Nodes(self.objects, self._running)
+        return Nodes(self.api, self._running)
 
     def __enter__(self) -> ControlPlane:
         self._guardian = self._stack.enter_context(Guardian(self.directory))
@@ -257,6 +256,9 @@ class Account:
     url: str
     authority: Path
     directory: Path
+
+    def client(self) -> Client:
+        return Client(self.url, self.authority, self.token)
 
     def kubeconfig(self) -> Path:
         cluster = {"server": self.url, "certificate-authority": str(self.authority)}

@@ -18,23 +18,22 @@ from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any
 
-from oasis.kubernetes.api.connection import RETRIED, ApiError, LostAnswerError
-from oasis.kubernetes.api.resources import LEASES, NODES, PODS, ResourceKind
-from oasis.kubernetes.api.watching import Watcher
+from urllib3.exceptions import HTTPError
+
 from tests.background import beside
+from tests.kubernetes.controlplane.api import RefusedError, path_of
 from tests.kubernetes.controlplane.guardian import Guardian
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.processes.container import (
     Container,
+    PodRun,
     UnsupportedError,
     environment,
     hosts_file,
+    timestamp,
 )
-from tests.kubernetes.processes.pod_run import PodRun, timestamp
 
-_WHOLE_PODS = ResourceKind("/api/v1", "pods", kept=dict)
-_SERVICES = ResourceKind("/api/v1", "services", kept=dict)
-_POLL = 0.1  # seconds between two looks at the processes
+_POLL = 0.1  # seconds between two looks at the pods and their processes
 _HEARTBEAT = 4.0  # seconds; a node is given up after twenty
 # 127.0.0.0/8 in pieces, one for each program that has process nodes at the same time.
 _PIECE = 1024
@@ -46,7 +45,7 @@ class ProcessNodes:
     # `directory` outlives the pods, but not the block; `guardian` ends what is started by it.
     def __init__(self, plane: ControlPlane) -> None:
         self._plane = plane
-        self._objects = plane.objects
+        self._api = plane.api
         self.directory = Path(tempfile.mkdtemp(prefix="oasis-processes-"))
         self._env = {"PATH": os.environ["PATH"], "HOME": str(self.directory)}
         self._names: list[str] = []
@@ -54,33 +53,26 @@ class ProcessNodes:
         self._said: dict[str, dict[str, Any]] = {}
         self._first_ip = IPv4Address("127.0.0.0") + _PIECE * (1 + os.getpid() % 16000)
         self._begun: list[tuple[str, str]] = []  # name and uid of pods
-        self._news, self._over = threading.Event(), threading.Event()
         self._stack = ExitStack()
 
     def __enter__(self) -> ProcessNodes:
         self.guardian = self._stack.enter_context(Guardian(self.directory))
-        self._pods, self._services = (
-            Watcher(self._objects, kind, lambda *_: self._news.set(), self._over)
-            for kind in (_WHOLE_PODS, _SERVICES)
-        )
-        for watcher in (self._pods, self._services):
-            watcher.start()
-        self._stack.enter_context(beside(self._work, self._news.set))
+        self._stack.enter_context(beside(self._work))
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._over.set()
         self._stack.close()
 
     def add(self, name: str, room: Mapping[str, str], labels: Mapping[str, str]) -> None:
         meta = {"name": name, "labels": {"kubernetes.io/hostname": name, **labels}}
-        self._objects.create(NODES, {"apiVersion": "v1", "kind": "Node", "metadata": meta})
+        self._api.create("nodes", {"metadata": meta})
         ready = {"type": "Ready", "status": "True", "reason": "Processes"}
         ready |= dict.fromkeys(("lastHeartbeatTime", "lastTransitionTime"), timestamp())
         room = {"pods": "110", **room}
         status = {"capacity": room, "allocatable": room, "conditions": [ready]}
-        self._patch_status(NODES, {"name": name}, status)
-        self._beat(name)
+        self._patch_status("nodes", {"name": name}, status)
+        lease = {"metadata": {"name": name}, "spec": _sign_of_life(name)}
+        self._write("POST", path_of("leases", "kube-node-lease"), lease)  # it outlives its node
         self._names.append(name)
         self._plane.nodes.wait_ready(name)
 
@@ -103,23 +95,18 @@ class ProcessNodes:
                     beaten = time.monotonic()
                     for name in tuple(self._names):
                         with _unless_away():
-                            self._beat(name)
-                self._news.wait(_POLL)
-                self._news.clear()
-                self._look()
+                            spec = _sign_of_life(name)
+                            self._api.patch("leases", name, "kube-node-lease", spec=spec)
+                over.wait(_POLL)
+                with _unless_away():
+                    self._look(self._api.items("pods"), self._api.items("services"))
         finally:
             for run in self._runs.values():
                 run.end_now()
 
-    def _look(self) -> None:
-        for watcher in (self._pods, self._services):
-            if watcher.failure is not None:
-                raise watcher.failure
-        there = {
-            pod["metadata"]["uid"]: pod
-            for pod in self._pods.store.items()
-            if pod["spec"].get("nodeName") in self._names
-        }
+    def _look(self, pods: list[dict[str, Any]], services: list[dict[str, Any]]) -> None:
+        ours = [pod for pod in pods if pod["spec"].get("nodeName") in self._names]
+        there = {pod["metadata"]["uid"]: pod for pod in ours}
         for uid, pod in there.items():
             if uid in self._runs:
                 self._runs[uid].pod = pod
@@ -129,7 +116,7 @@ class ProcessNodes:
                     raise RuntimeError(f"process nodes have {_PIECE} addresses, all were given out")
                 ip = str(self._first_ip + len(self._begun))
                 self._runs[uid] = PodRun(pod, ip, self._start)
-        self._write_hosts()
+        self._write_hosts(services)
         for uid, run in list(self._runs.items()):
             if uid not in there:  # deleted without grace: nobody waits for its end
                 run.end_now()
@@ -143,39 +130,28 @@ class ProcessNodes:
         """Write the status if it is new; a pod that was to leave and has ended goes."""
         status, meta = run.status(), run.pod["metadata"]
         if status != self._said.get(uid):
-            self._patch_status(PODS, meta, status)
+            self._patch_status("pods", meta, status)
             self._said[uid] = status
         if meta.get("deletionTimestamp") and run.container is None:
             now = {"gracePeriodSeconds": 0, "preconditions": {"uid": meta["uid"]}}
-            self._request("DELETE", PODS.path(meta["namespace"], meta["name"]), now)
+            self._write("DELETE", path_of("pods", meta["namespace"], meta["name"]), now)
 
-    def _patch_status(
-        self, kind: ResourceKind, meta: Mapping[str, Any], status: Mapping[str, Any]
-    ) -> None:
-        path = kind.path(meta.get("namespace"), meta["name"], "status")
+    def _patch_status(self, plural: str, meta: Mapping[str, Any], status: Any) -> None:
+        path = path_of(plural, meta.get("namespace"), meta["name"], "status")
         body = {"metadata": {"uid": meta["uid"]} if "uid" in meta else {}, "status": status}
-        content = "application/strategic-merge-patch+json"
-        self._request("PATCH", path, body, content_type=content)
+        self._write("PATCH", path, body, "application/strategic-merge-patch+json")
 
-    def _request(self, method: str, path: str, body: Mapping[str, Any], **more: str) -> None:
+    def _write(self, *request: Any) -> None:
         """Write, unless the object has gone, or another has its name."""
         try:
-            self._objects.connection.request(method, path, body=body, **more)
-        except ApiError as error:
+            self._api.ask(*request)
+        except RefusedError as error:
             if error.status not in (404, 409):
                 raise
 
-    def _beat(self, name: str) -> None:
-        moment = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-        head = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
-        spec = {"holderIdentity": name, "leaseDurationSeconds": 40, "renewTime": moment}
-        meta = {"name": name, "namespace": "kube-node-lease"}
-        self._objects.apply(LEASES, {**head, "metadata": meta, "spec": spec})
-
     # -- what a container finds --------------------------------------------------------------------
 
-    def _write_hosts(self) -> None:
-        services = self._services.store.items()
+    def _write_hosts(self, services: list[dict[str, Any]]) -> None:
         hosts = [run.host for run in self._runs.values() if not run.is_over]
         for uid, run in self._runs.items():
             home = self.directory / uid
@@ -208,11 +184,16 @@ def _unless_away() -> Iterator[None]:
     """What an API server that is away keeps from being done is done at the next look."""
     try:
         yield
-    except LostAnswerError:
+    except HTTPError:
         return
-    except ApiError as error:
-        if error.status not in RETRIED:
+    except RefusedError as error:
+        if error.status < 500:
             raise
+
+
+def _sign_of_life(name: str) -> dict[str, Any]:
+    moment = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return {"holderIdentity": name, "leaseDurationSeconds": 40, "renewTime": moment}
 
 
 def _check(spec: Mapping[str, Any]) -> None:

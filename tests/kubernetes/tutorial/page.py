@@ -15,10 +15,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from oasis.kubernetes.names import FIELD_MANAGER
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.controlplane.waiting import free_ports
-from tests.kubernetes.scene import SYSTEM
+from tests.kubernetes.names import CONTROLLER, SYSTEM
 
 ROOT = Path(__file__).parents[3]
 DEPLOY = ROOT / "deploy"
@@ -131,9 +130,9 @@ def carry_out(command: Command, directory: Path, environment: Mapping[str, str])
 @contextmanager
 def container(plane: ControlPlane, words: Path, log: Path) -> Iterator[None]:
     """Run the container of the Deployment with its service account, as a kubelet does."""
-    shown = plane.kubectl("get", "deployment", FIELD_MANAGER, f"--namespace={SYSTEM}", "-ojson")
+    shown = plane.kubectl("get", "deployment", CONTROLLER, f"--namespace={SYSTEM}", "-ojson")
     (port,) = free_ports(1)
-    account = plane.service_account(FIELD_MANAGER, SYSTEM)
+    account = plane.service_account(CONTROLLER, SYSTEM)
     arguments = [
         argument.replace("$(POD_NAMESPACE)", SYSTEM)
         for argument in json.loads(shown)["spec"]["template"]["spec"]["containers"][0]["args"]

@@ -6,6 +6,7 @@ import json
 import logging
 import math
 import queue
+import threading
 import time
 from collections import Counter
 from types import SimpleNamespace
@@ -272,3 +273,25 @@ def test_the_loop_waits_for_a_question_that_outlasts_its_slot(
     turn()
     assert timeouts == [AGAIN, 0.0]
     assert played.workers(uid) == 4
+
+
+def test_a_turn_does_not_wait_for_a_plan_that_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    controller, played, may_go = Seeing(), Played(FIFO), threading.Event()
+    played.submit(rigid("j", 2, 2))
+    controller.sees = {**cluster(BOTH), names.PLURAL: list(played.jobs.values())}
+    decide = FIFO.decide
+
+    def decide_slowly(policy: FIFO, view: Any) -> Any:
+        assert may_go.wait(10.0)
+        return decide(policy, view)
+
+    monkeypatch.setattr(FIFO, "decide", decide_slowly)
+    reconciler = controller.turn()
+    assert reconciler is not None
+    planning = reconciler.planning
+    assert planning is not None, "it is still being made"
+    assert reconciler.slot is None
+    may_go.set()
+    planning.answered.result(10.0)
+    controller.turn("plan")
+    assert (reconciler.planning, reconciler.slot) == (None, 0)

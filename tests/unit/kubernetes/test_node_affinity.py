@@ -1,7 +1,7 @@
 """Which nodes admit a pod: each rule of the Kubernetes documentation, one case at a time.
 
 Sources: "Assigning Pods to Nodes" and "Taints and Tolerations". The scheduler itself is asked in
-`tests/kubernetes/test_admission.py`.
+`tests/kubernetes/test_adapter.py`.
 """
 
 from __future__ import annotations
@@ -109,6 +109,39 @@ def template(draw: random.Random) -> dict[str, Any]:
     return found
 
 
+ASKED = {  # taints, as `kubectl taint` takes them
+    "n2": ("team=x:NoSchedule",),
+    "n3": ("team=y:NoExecute", "gpu:NoSchedule"),
+    "n4": ("gpu=x:PreferNoSchedule", "team:NoSchedule"),
+}
+CORDONED = "n5"
+# What the scheduler itself says of each drawn template on each node, 1 where it admits the pod.
+VERDICTS = Path(__file__).with_name("verdicts.txt").read_text(encoding="utf-8").split()
+
+
+def labels_of(draw: random.Random) -> dict[str, str]:
+    return {key: draw.choice(values) for key, values in KEYS.items() if draw.random() < 0.8}
+
+
+def drawn() -> tuple[dict[str, dict[str, str]], list[dict[str, Any]]]:
+    """Labels of nodes, of which the first has none, and a template for each row of verdicts."""
+    draw = random.Random(1)
+    labels = {name: labels_of(draw) for name in NODES} | {"n0": {}}
+    return labels, [template(draw) for _ in VERDICTS]
+
+
+def test_a_node_admits_a_pod_as_the_scheduler_does() -> None:
+    labels, templates = drawn()
+    nodes = [node(*ASKED.get(n, ()), labels=labels[n], cordoned=n == CORDONED) for n in NODES]
+    for name, found in zip(NODES, nodes, strict=True):
+        found["metadata"]["name"] = name
+    rules = [NodeRules.of(each) for each in templates]
+    said = ["".join("01"[r.refusal(one) is None] for one in nodes) for r in rules]
+    assert said == VERDICTS
+    share = "".join(said).count("1") / len("".join(said))
+    assert 0.2 < share < 0.8, f"both verdicts are tried: {share:.0%} are admitted"
+
+
 def test_the_own_wishes_of_a_pod_hold_beside_the_node() -> None:
     given = ROWS["on node n1"]
     before = deepcopy(given["affinity"])
@@ -127,8 +160,7 @@ def test_a_plan_on_nodes_that_stay_as_they_are_is_never_refused(name: str, seed:
     made, nodes = Played(policy(name)), []
     for each in NODES:
         found = worker_node(each, "worker", 4)
-        drawn = {key: draw.choice(values) for key, values in KEYS.items() if draw.random() < 0.8}
-        found["metadata"]["labels"] |= drawn
+        found["metadata"]["labels"] |= labels_of(draw)
         nodes.append({**found, "spec": node(*draw.choice(TAINTED))["spec"]})
     made.nodes = [*nodes, worker_node("p0", "ps", 0)]
     made.restart()
