@@ -10,7 +10,7 @@ from oasis.scheduling.job import Allocation, PolicyJob
 from oasis.scheduling.site import Site
 
 
-class Tracked(Protocol):
+class Tracked:
     """An unfinished job with its allocation: what a `World` records and a `View` shows of it."""
 
     job: PolicyJob  # all of it, in the form that it is in
@@ -39,15 +39,22 @@ class Tracked(Protocol):
         """Whether the job holds a complete gang, so that it can work."""
         return bool(self.allocation.workers)
 
-    # Whether it has had machines, which fixes its form, unless it may switch.
     @property
-    def has_form(self) -> bool: ...
+    def has_form(self) -> bool:
+        """Whether the job has had machines, which fixes its form, unless it may switch."""
+        raise NotImplementedError
 
-    # Up to now: the work left, the time with all tasks that it needs to work, and (time, value)
-    # pairs of its evaluation function, None if it is not observed.
-    def remaining_at(self, now: float) -> float: ...
-    def held_at(self, now: float) -> float: ...
-    def observed_at(self, now: float) -> Sequence[tuple[float, float]] | None: ...
+    def remaining_at(self, now: float) -> float:
+        """Return the work left at time `now`."""
+        raise NotImplementedError
+
+    def held_at(self, now: float) -> float:
+        """Return the time up to `now` in which the job had all tasks that it needs to work."""
+        raise NotImplementedError
+
+    def observed_at(self, now: float) -> Sequence[tuple[float, float]] | None:
+        """Return (time, value) pairs of the evaluation function up to `now`; None: not observed."""
+        raise NotImplementedError
 
 
 class Books(Protocol):
