@@ -312,7 +312,7 @@ def _contents(
             verdict = "would be admitted" if result.admitted else "would be rejected"
             title, facts = f"Quote: job {result.job_id} {verdict}", quote_facts(result)
         case _:
-            title = f"{len(data[SCHEDULES])} schedules"
+            title = how_many(len(data[SCHEDULES]), "schedule")
     return title, facts, [ReportTable(caption, *shown) for caption, shown in rows.items()]
 
 

@@ -115,10 +115,16 @@ def written(folder: Path, before: set[Path]) -> str:
 
 def page_text(page: str) -> str:
     """What a page of HTML says: a line for each paragraph and each row of a table."""
-    page = re.sub(r"(?s)<(style|svg)\b.*?</\1>|\s+", " ", page)
+    page = re.sub(r"(?s)<(style|svg)\b.*?</\1>|[ \n]+", " ", page)
     page = re.sub(r"</t[dh]>", " | ", re.sub(r"<(?=p|h\d|li|tr|pre|dt|figcaption)", "\n<", page))
     lines = html.unescape(re.sub(r"<[^>]*>", "", page)).splitlines()
     return "".join(f"{line.strip()}\n" for line in map(str, lines) if line.strip())
+
+
+def _objects(path: Path) -> str:
+    import yaml
+
+    return "\n".join(outline(list(yaml.safe_load_all(path.read_text())))) + "\n"
 
 
 def _table(path: Path) -> str:
@@ -137,5 +143,6 @@ READ: dict[str, Callable[[Path], str]] = {
     ".json": lambda path: text_of(path.read_text()),
     ".csv": Path.read_text,
     ".parquet": _table,
+    ".yaml": _objects,
     ".html": lambda path: unmeasured(page_text(path.read_text())),
 }

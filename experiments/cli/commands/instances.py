@@ -13,6 +13,7 @@ from experiments.evaluation.description import Description, describe_instance, r
 from experiments.evaluation.provenance import instance_reference
 from experiments.options import GenerateOptions, options_of
 from oasis.model.groups import GROUPS, TaskGroup
+from oasis.model.summary import how_many
 from oasis.traces.job_table import kept_line
 from oasis.traces.table import notes_of
 
@@ -60,11 +61,11 @@ def _show(description: Description, file: Path) -> None:
     data = description.to_dict()
     jobs, work = data["jobs"], data["work"]
     kinds = ", ".join(f"{count} {kind}" for kind, count in data["utilities"].items())
-    servers = ", ".join(f"{data['servers'][group]} {group.hosts}" for group in GROUPS)
+    servers = [how_many(data["servers"][group], group.hosts.removesuffix("s")) for group in GROUPS]
     labels = data.get("labels", {})
     facts = [
-        ("time", f"{data['horizon']} slots of {data['slot_seconds']:g} s"),
-        ("servers", servers),
+        ("time", f"{how_many(data['horizon'], 'slot')} of {data['slot_seconds']:g} s"),
+        ("servers", ", ".join(servers)),
         *(("labels", f"{name}: {_counted(values)}") for name, values in labels.items()),
         ("jobs", f"{jobs} ({kinds})" if jobs else "none"),
     ]

@@ -188,7 +188,8 @@ def command(
                 "version": oasis.__version__,
             }
         )
-        title = f"{len(trace.jobs):,} jobs on {machines_text(sizes)}, {placement}"
+        some = "1 job" if len(trace.jobs) == 1 else f"{len(trace.jobs):,} jobs"
+        title = f"{some} on {machines_text(sizes)}, {placement}"
     with counter("replaying", len(workload.jobs) * len(chosen)) as advance:
         comparison = replay_each(workload, chosen, about, on_settled=advance)
     return deliver_comparison(comparison, comparison.to_dict(), title, delivery)

@@ -438,6 +438,10 @@ def test_a_style_reaches_colours_and_leaves_no_trace(tmp_path):
         assert canvas.colour(0) == canvas.PALETTE[0]
     assert dict(mpl.rcParams) == before
     assert canvas.read_style("grayscale")["image.cmap"] == "gray"
+    path.write_text("lines.colour: red\n")
+    for style, says in (("nix", "^style: expected paper, a file"), (path, "lines.colour")):
+        with pytest.raises(oasis.InputError, match=says):
+            canvas.read_style(style)
 
 
 def test_more_than_eight_of_a_kind_differ_in_something():
