@@ -20,7 +20,15 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from tests.recorded.outputs import SAME, is_same, leaves, messages_of, text_of, written
+from tests.recorded.outputs import (
+    SAME,
+    is_same,
+    leaves,
+    messages_of,
+    of_any_libraries,
+    text_of,
+    written,
+)
 from tests.recorded.runs import runs
 from tests.recorded.warm import in_a_process
 
@@ -111,7 +119,7 @@ def run(command: str, folder: Path) -> str:
         "# standard error\n": messages_of(err),
         "# files\n": written(folder, before),
     }
-    return "".join(heading + part for heading, part in parts.items() if part)
+    return of_any_libraries("".join(heading + part for heading, part in parts.items() if part))
 
 
 def difference(path: Path, found: str) -> str:

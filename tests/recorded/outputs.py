@@ -17,6 +17,7 @@ MEASURED = re.compile(r"((?<!slot_)(?<!step_)seconds|jobs_per_second|version|cod
 SOLVED = re.compile(r"(history|upper_bound|gap|_by|offline_schedules)$")
 VERSION = re.compile(rf"(?<= ){re.escape(oasis.__version__)}(?=\.?$| \|)", re.MULTILINE)
 DURATION = re.compile(r" *\b\d[\d.]*(e[+-]\d+)? (ms|s)\b")  # with the blanks that align it
+LIBRARIES = re.compile(r"(?<=HiGHS )\d[\d.]*|(?<=no answer: ).*")
 HEADING = re.compile(r" +decision$", re.MULTILINE)  # of a column of durations
 NUMBER = re.compile(r"-?\d+\.\d+(?:e[+-]?\d+)?")
 # Another processor adds and raises to powers with another last bit, or two.
@@ -100,6 +101,11 @@ def messages_of(output: str) -> str:
 
 def unmeasured(text: str) -> str:
     return VERSION.sub("*", DURATION.sub(" # s", text))
+
+
+def of_any_libraries(text: str) -> str:
+    """A recorded form without what differs between versions of the libraries."""
+    return LIBRARIES.sub("*", text)
 
 
 def written(folder: Path, before: set[Path]) -> str:
