@@ -15,7 +15,7 @@ from typing import Any
 
 import oasis
 from oasis.kubernetes.api.resources import NODES, OASIS_JOBS
-from oasis.kubernetes.cluster.nodes import instance_of, places_of, site_of
+from oasis.kubernetes.cluster.nodes import Machines, instance_of
 from oasis.kubernetes.cluster.pods import has_ended, is_ending
 from oasis.kubernetes.cluster.seen import Seen
 from oasis.kubernetes.control.controller import Controller
@@ -159,9 +159,8 @@ def imported(scene: Scene, instance: oasis.Instance) -> oasis.Instance:
     pools = [node["metadata"]["labels"].get("pool") for node in scene.admin.list_all(NODES)[0]]
     selector = f"pool={scene.namespace}" if scene.namespace in pools else None
     listed, _ = scene.admin.list_all(NODES, selector=selector)
-    nodes = {node["metadata"]["name"]: node for node in listed}
     clock, resources = scene.clock, DEFAULT_RESOURCES
-    site = site_of(places_of(nodes.values(), None), nodes, {}, resources, clock.work_seconds)
+    site = Machines.of(Seen({NODES.plural: listed}), resources, None, clock.work_seconds).site
     items = {i["metadata"]["name"]: i for i in scene.admin.list_all(OASIS_JOBS, scene.namespace)[0]}
     specs = [
         (parse_job(items[job.id], clock, resources), job.arrival)

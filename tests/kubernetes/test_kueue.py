@@ -20,7 +20,7 @@ from experiments.evaluation.live import cluster_policy
 from experiments.evaluation.policies import POLICIES
 from oasis.kubernetes import names
 from oasis.kubernetes.api.resources import NODES, PODS
-from oasis.kubernetes.cluster.nodes import instance_of, places_of, site_of
+from oasis.kubernetes.cluster.nodes import Machines, instance_of
 from oasis.kubernetes.cluster.pods import has_ended, is_ending
 from oasis.kubernetes.cluster.seen import Seen
 from oasis.kubernetes.control.reconciler import Reconciler
@@ -31,7 +31,6 @@ from oasis.kubernetes.objects.existing import (
     TRAINJOB,
     WORKLOAD,
     ExistingKind,
-    job_items,
     parse,
 )
 from oasis.kubernetes.objects.oasis_job import SlotClock
@@ -203,18 +202,16 @@ def test_twelve_jobs_run_as_in_the_simulator(name: str, scene: Scene, kueue: Kue
     stepped.run()
     now = {uid: item["metadata"]["uid"] for uid, item in stepped.owners().items()}
     assert stepped.made.items() <= now.items(), "none was made anew"
-    seen = {kind.plural: scene.admin.list_all(kind)[0] for kind in (LOCAL_QUEUES, NODES)}
-    found = job_items({**seen, WORKLOADS.plural: list(workloads(scene).values())})
-    by_name = {item["metadata"]["ownerReferences"][0]["name"]: item for _, item in found}
+    found = {kind.plural: scene.admin.list_all(kind)[0] for kind in (LOCAL_QUEUES, NODES)}
+    seen = Seen({**found, WORKLOADS.plural: list(workloads(scene).values())})
+    by_name = {item["metadata"]["ownerReferences"][0]["name"]: item for _, item in seen.jobs}
     there = {job: status(scene, job)["completionSlot"] for job in by_name}
     specs = [
         (parse(by_name[f"t{slot:02d}"], WORKLOAD, scene.clock, DEFAULT_RESOURCES), slot)
         for slot in range(12)
     ]
-    nodes = {node["metadata"]["name"]: node for node in seen[NODES.plural]}
-    places = places_of(nodes.values(), None)
-    site = site_of(places, nodes, {}, DEFAULT_RESOURCES, scene.clock.work_seconds)
-    instance = instance_of(specs, site, HORIZON, {})
+    machines = Machines.of(seen, DEFAULT_RESOURCES, None, scene.clock.work_seconds)
+    instance = instance_of(specs, machines.site, HORIZON, {})
     run = oasis.simulate(instance, POLICIES[name].make(instance))
     here = {d.job_id.rpartition("/")[2].split("-")[1]: d.completion for d in run.decisions}
     assert there == here

@@ -9,6 +9,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from itertools import count
 from typing import Any
 
+from oasis.driver.entry import Entry
 from oasis.kubernetes import names
 from oasis.kubernetes.cluster.nodes import Place, natural
 from oasis.kubernetes.cluster.pods import (
@@ -42,6 +43,19 @@ def plan_hash(allocation: Allocation, places: tuple[Place, ...]) -> str:
 
 
 def wanted_of(
+    entry: Entry[JobSpec],
+    places: tuple[Place, ...],
+    pods: Mapping[str, Object],
+    item: Object | None = None,
+) -> tuple[WantedPod, ...]:
+    """Return the pods that the allocation of a job asks for."""
+    # Of a job of another kind, `item` is its object; None: it went, or lost our label, meanwhile.
+    if not entry.spec.is_existing:
+        return _numbered(entry.spec.begun_in(entry.form), entry.allocation, places, pods)
+    return () if item is None else _matched(entry.spec, item, entry.allocation, places, pods)
+
+
+def _numbered(
     spec: JobSpec, allocation: Allocation, places: tuple[Place, ...], pods: Mapping[str, Object]
 ) -> tuple[WantedPod, ...]:
     """Return the pods of an allocation, workers first; indexed if they must know each other."""
@@ -79,7 +93,7 @@ def wanted_of(
     return tuple(gang)
 
 
-def matched(
+def _matched(
     spec: JobSpec,
     item: Object,
     allocation: Allocation,

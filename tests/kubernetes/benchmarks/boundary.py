@@ -89,8 +89,9 @@ class Crowd(Played):
         for _ in range(2):
             for action in self.reconciler.steps(self.seen(), self.now()).actions:
                 self._carry_out(action)
-        for uid, mine in self.seen().pods.items():
-            self.reconciler.note(uid, mine, self.now())
+        seen = self.seen()
+        for uid in seen.pods:
+            self.reconciler.note(uid, seen, self.now())
         for status in self.reconciler.statuses.values():
             status.written = dict(status.status)
 
