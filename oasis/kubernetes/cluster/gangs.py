@@ -23,6 +23,7 @@ from oasis.kubernetes.cluster.pods import (
     prefix_of,
     target_node,
 )
+from oasis.kubernetes.cluster.seen import Seen
 from oasis.kubernetes.objects.existing import BY_NAME, COMPLETION_INDEX, JOB_INDEX, part_of
 from oasis.kubernetes.objects.network import Gang, address, environment, service_name
 from oasis.kubernetes.objects.oasis_job import JobSpec, identity
@@ -43,16 +44,15 @@ def plan_hash(allocation: Allocation, places: tuple[Place, ...]) -> str:
 
 
 def wanted_of(
-    entry: Entry[JobSpec],
-    places: tuple[Place, ...],
-    pods: Mapping[str, Object],
-    item: Object | None = None,
+    entry: Entry[JobSpec], places: tuple[Place, ...], seen: Seen
 ) -> tuple[WantedPod, ...]:
-    """Return the pods that the allocation of a job asks for."""
-    # Of a job of another kind, `item` is its object; None: it went, or lost our label, meanwhile.
-    if not entry.spec.is_existing:
-        return _numbered(entry.spec.begun_in(entry.form), entry.allocation, places, pods)
-    return () if item is None else _matched(entry.spec, item, entry.allocation, places, pods)
+    """Return the pods that the allocation of a job asks for; empty if its object is gone."""
+    spec, allocation, pods = entry.spec, entry.allocation, seen.pods.get(entry.spec.uid, {})
+    if not spec.is_existing:
+        return _numbered(spec.begun_in(entry.form), allocation, places, pods)
+    if spec.uid not in seen.existing:  # it went, or lost our label, in this slot
+        return ()
+    return _matched(spec, seen.existing[spec.uid][1], allocation, places, pods)
 
 
 def _numbered(

@@ -226,7 +226,7 @@ class Reconciler:
         self._close(slot, seen.pods, now)
         self._take_in_nodes(seen)
         down = self.machines.lost(seen)
-        succeeded = self._succeeded(seen.pods, now)
+        succeeded = self._succeeded(seen, now)
         specs = self._plannable(self.admissible(seen, now), now, seen)
         ended = frozenset(self.reader.complete | succeeded)
         closed = self.windows.calendar(seen, self.machines, now)
@@ -469,15 +469,15 @@ class Reconciler:
             self.losses[uid] = reported.loss
         self._reports[uid] = reported
 
-    def _succeeded(self, job_pods: p.Pods, now: float) -> set[str]:
+    def _succeeded(self, seen: Seen, now: float) -> set[str]:
         """Return the uids of the live OasisJobs whose processes are done."""
         succeeded = set()
         for uid, entry in self.live.items():
             # The pods of an OasisJob are ours, and no other controller says when they are complete.
             if not entry.spec.is_existing:
                 with self.handling(uid, "following", now):
-                    pods = job_pods.get(uid, {})
-                    if has_succeeded(wanted_of(entry, self.machines.places, pods), pods):
+                    wanted = wanted_of(entry, self.machines.places, seen)
+                    if has_succeeded(wanted, seen.pods.get(uid, {})):
                         succeeded.add(uid)
         return succeeded
 
@@ -488,8 +488,7 @@ class Reconciler:
             return
         with self.handling(uid, "following", at):
             least = entry.spec.begun_in(entry.form).min_workers
-            _, item = seen.existing.get(uid, (None, None))
-            wanted = wanted_of(entry, self.machines.places, pods, item)
+            wanted = wanted_of(entry, self.machines.places, seen)
             gang = working_gang(wanted, pods, least, entry.job.ps_needed)
             # A worker that was credited is gone. Of news that came together
             # the first counts, so that it earns nothing after it left.
@@ -589,7 +588,7 @@ class Reconciler:
             raise InstanceError("spec.suspend", f"{expected}: it is left alone until it is edited")
         return Target(
             spec,
-            wanted_of(entry, self.machines.places, pods, item),
+            wanted_of(entry, self.machines.places, seen),
             plan_hash(entry.allocation, self.machines.places),
             pods,
             slot,

@@ -21,6 +21,7 @@ from experiments.evaluation.policies import POLICIES
 from oasis.kubernetes import names
 from oasis.kubernetes.acting import Delete, action_word
 from oasis.kubernetes.cluster.gangs import wanted_of
+from oasis.kubernetes.cluster.seen import Seen
 from oasis.kubernetes.objects.quantities import requests_of
 from tests.unit.kubernetes.kueue import Queued
 from tests.unit.kubernetes.played import (
@@ -258,7 +259,7 @@ class Scenario(Played):
 
     def chief(self, uid: str) -> dict[str, Any]:
         entry, places = self.reconciler.driver.by_uid[uid], self.reconciler.machines.places
-        (first, *_) = wanted_of(entry, places, {})
+        (first, *_) = wanted_of(entry, places, Seen({}))
         return self.pods[first.name]
 
     def do_others(self, gpus: dict[str, int]) -> None:
