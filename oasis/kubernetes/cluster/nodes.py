@@ -131,11 +131,9 @@ def check_groups(site: Site) -> None:
     """Raise if a machine takes both workers and parameter servers."""
     for machine in site.machines:
         if len(machine.hosts) > 1:
-            expected = "expected worker or ps, or a share for parameter servers, got both"
-            raise NodesError(
-                f"node {machine.id}: metadata.labels.{NODE_ROLE}",
-                f"{expected}: the model's two groups are disjoint",
-            )
+            expected = "expected worker or ps, or a share for parameter servers, got both: "
+            expected += "the model's two groups are disjoint"
+            raise NodesError(f"node {machine.id}: metadata.labels.{NODE_ROLE}", expected)
 
 
 def check_fits_nodes(policy: Policy, site: Site, minimum_run: int = 0) -> None:

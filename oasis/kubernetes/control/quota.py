@@ -49,8 +49,7 @@ class Quota:
         """Read how much quota is left for the Workloads that have not ended."""
         self._usable = seen.usable
         # Those that are left alone are no part of the plan: what they have is not free.
-        workloads = (item for kind, item in seen.jobs if kind is WORKLOAD)
-        planned = (item for item in workloads if left_alone(item) is None)
+        planned = (i for kind, i in seen.jobs if kind is WORKLOAD and left_alone(i) is None)
         items = [item for item in planned if said(item, "Finished").get("status") != "True"]
         local = {key_of(q["metadata"]): q["spec"] for q in seen.of(LOCAL_QUEUES)}
         self._queues.clear()

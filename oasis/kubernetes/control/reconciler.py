@@ -232,8 +232,7 @@ class Reconciler:
         closed = self.windows.calendar(seen, self.machines, now)
         done = dict.fromkeys(self.statuses, 0.0) | self.done
         facts = Facts(specs, done, dict(self.losses), ended, down, closed)
-        question = partial(self.driver.boundary, slot, facts)
-        self.planning = Planning(slot, specs, now, question)
+        self.planning = Planning(slot, specs, now, partial(self.driver.boundary, slot, facts))
         return self.planning
 
     def _prepare_between(self, now: float, seen: Seen) -> Planning | None:
@@ -298,16 +297,15 @@ class Reconciler:
         self, slot: int, outcome: SlotOutcome[JobSpec], now: float, before: Live, seen: Seen
     ) -> None:
         """Report the plan of a slot that begins, and drop records of the slots before it."""
-        live = self.live
         self._tell_errors(outcome, now)
         self._tell_plans(slot, now, before)
         self.withdrawn.clear()
         self.patience.begin_slot()
         self._short.clear()
-        for uid in live:  # what the plan takes away earns nothing until it is gone
+        for uid in self.live:  # what the plan takes away earns nothing until it is gone
             self.note(uid, seen, self.now(), broken_at=self.clock.begin(slot))
-        self.meter.forget(live.__contains__)
-        self.patience.forget(self.statuses, live)
+        self.meter.forget(self.live.__contains__)
+        self.patience.forget(self.statuses, self.live)
         unfinished = {uid for uid, job in self.statuses.items() if job.phase not in TERMINAL}
         self.tenants.forget_others(unfinished, self.metered, outcome.completed)
         kept: tuple[dict[str, Any], ...] = self.done, self.metered, self._reports
