@@ -10,7 +10,9 @@ from typing import Any
 from oasis.kubernetes import names
 from oasis.kubernetes.cluster import pods as p
 from oasis.kubernetes.cluster.gangs import annotations_of, working_gang
+from oasis.kubernetes.cluster.nodes import free_room
 from oasis.kubernetes.cluster.pods import WantedPod, has_ended, phase_of
+from oasis.kubernetes.cluster.seen import Seen
 from oasis.kubernetes.objects.existing import (
     BY_NAME,
     WORKLOAD,
@@ -162,15 +164,13 @@ def has_pods_but_no_plan(item: Pod, pods: Mapping[str, Pod], *, is_over: bool) -
 def reconcile(
     targets: Iterable[Target],
     orphans: Iterable[tuple[str, Pod]],
-    free: Mapping[str, Amounts],
-    stuck: frozenset[str] = frozenset(),
-    nodes: Mapping[str, Mapping[str, Any]] | None = None,
+    seen: Seen,
+    stuck: frozenset[str],
 ) -> Steps:
     """Compare the existing pods with the planned ones, and list the actions that are missing."""
-    # Of the `targets` in order of arrival who came first gets room first; `free`, what is left of
-    # each node, changes as room is given out. The `orphans` are our pods of jobs that want none any
-    # more, with the uids of those jobs; `stuck` are uids of pods for which the scheduler has found
-    # no room for too long. No gate is opened towards one of the `nodes` that refuses the pod.
+    # Of the `targets` in order of arrival who came first gets room first. The `orphans` are our
+    # pods of jobs that want none any more, with the uids of those jobs; `stuck` are uids of pods
+    # for which the scheduler has found no room for too long.
     steps = Steps()
     for uid, pod in orphans:
         if not p.is_ending(pod):
@@ -185,9 +185,12 @@ def reconcile(
 
     # Gates come last: what is deleted and created
     # stands first in the list, whichever job it is for.
-    for target, gated in [(target, tried(_prepare, target, stuck)) for target in targets]:
+    prepared = [(target, tried(_prepare, target, stuck)) for target in targets]
+    # Free room is a sum over all pods of the cluster. Most turns open no gate and need none.
+    free = free_room(seen) if any(gated for _, gated in prepared) else {}
+    for target, gated in prepared:
         if gated:
-            tried(_place, target, gated, nodes or {}, free)
+            tried(_place, target, gated, seen.nodes, free)
     # A job that failed half-way gets nothing done, because half of a change would break its gang.
     if steps.failed:
         steps.actions = [action for action in steps.actions if action.job not in steps.failed]

@@ -9,6 +9,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from itertools import count
 from typing import Any
 
+from oasis.driver.entry import Entry
 from oasis.kubernetes import names
 from oasis.kubernetes.cluster.nodes import Place, natural
 from oasis.kubernetes.cluster.pods import (
@@ -22,6 +23,7 @@ from oasis.kubernetes.cluster.pods import (
     prefix_of,
     target_node,
 )
+from oasis.kubernetes.cluster.seen import Seen
 from oasis.kubernetes.objects.existing import BY_NAME, COMPLETION_INDEX, JOB_INDEX, part_of
 from oasis.kubernetes.objects.network import Gang, address, environment, service_name
 from oasis.kubernetes.objects.oasis_job import JobSpec, identity
@@ -42,6 +44,18 @@ def plan_hash(allocation: Allocation, places: tuple[Place, ...]) -> str:
 
 
 def wanted_of(
+    entry: Entry[JobSpec], places: tuple[Place, ...], seen: Seen
+) -> tuple[WantedPod, ...]:
+    """Return the pods that the allocation of a job asks for; empty if its object is gone."""
+    spec, allocation, pods = entry.spec, entry.allocation, seen.pods.get(entry.spec.uid, {})
+    if not spec.is_existing:
+        return _numbered(spec.begun_in(entry.form), allocation, places, pods)
+    if spec.uid not in seen.existing:  # it went, or lost our label, in this slot
+        return ()
+    return _matched(spec, seen.existing[spec.uid][1], allocation, places, pods)
+
+
+def _numbered(
     spec: JobSpec, allocation: Allocation, places: tuple[Place, ...], pods: Mapping[str, Object]
 ) -> tuple[WantedPod, ...]:
     """Return the pods of an allocation, workers first; indexed if they must know each other."""
@@ -79,7 +93,7 @@ def wanted_of(
     return tuple(gang)
 
 
-def matched(
+def _matched(
     spec: JobSpec,
     item: Object,
     allocation: Allocation,

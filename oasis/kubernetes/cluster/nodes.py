@@ -19,7 +19,6 @@ from oasis.kubernetes.objects.quantities import (
     ResourceMap,
     quantity,
     requests_of,
-    summed,
     take,
 )
 from oasis.model.errors import InputError, InstanceError, describe
@@ -47,23 +46,6 @@ class Place:
     share: Fraction  # of the node
 
 
-# Taints by which the control plane says that a node is away. A node has them for a moment longer
-# than its conditions say so, and for as long no new pod gets there.
-_STATES = "not-ready unreachable unschedulable network-unavailable out-of-service"
-AWAY = frozenset(f"node.kubernetes.io/{state}" for state in _STATES.split())
-
-
-def is_usable(node: Mapping[str, Any]) -> bool:
-    """Return whether `node` takes new pods: Ready, not cordoned, not being deleted."""
-    spec = node.get("spec") or {}
-    if node["metadata"].get("deletionTimestamp") or spec.get("unschedulable"):
-        return False
-    if any(taint["key"] in AWAY for taint in spec.get("taints") or ()):
-        return False
-    conditions = (node.get("status") or {}).get("conditions") or ()
-    return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
-
-
 def allocatable(node: Mapping[str, Any]) -> Amounts:
     """Return the resources of `node` that pods may use, in units of the cluster."""
     amounts = (node.get("status") or {}).get("allocatable") or {}
@@ -76,12 +58,12 @@ def allocatable(node: Mapping[str, Any]) -> Amounts:
 
 def foreign_use(pods: Iterable[Mapping[str, Any]]) -> dict[str, Amounts]:
     """Return the requests of bound pods by node."""
-    requests: dict[str, list[Amounts]] = {}
+    used: dict[str, Amounts] = {}
     for pod in pods:
         node = pod["spec"].get("nodeName")
         if node and not has_ended(pod):
-            requests.setdefault(node, []).append(requests_of(pod["spec"]))
-    return {node: summed(parts) for node, parts in requests.items()}
+            take(used.setdefault(node, {}), requests_of(pod["spec"]), -1)
+    return used
 
 
 def free_room(seen: Seen) -> dict[str, Amounts]:
@@ -134,57 +116,28 @@ def natural(name: str) -> tuple[tuple[int, int | str], ...]:
     return tuple((0, int(part)) if part.isdigit() else (1, part) for part in parts)
 
 
-def site_of(
-    places: tuple[Place, ...],
-    nodes: Mapping[str, Mapping[str, Any]],
-    foreign: Mapping[str, Amounts],
-    resources: ResourceMap,
-    unit_seconds: float,
-    horizon: int | None = None,
-) -> Site:
-    """Return the machines to plan on, each with the capacity that `foreign` requests leave."""
-    # A slot has `unit_seconds` of work; from the slot `horizon` on nothing is worth anything.
-    if not any(TaskGroup.WORKER in place.hosts for place in places):
-        expected = f"expected one with the label {NODE_ROLE}={TaskGroup.WORKER}, found none"
-        raise NodesError("nodes", expected)
-    machines = []
-    for place in places:
-        amounts = available(place, nodes[place.node], foreign, resources)
-        label = Labels({NODE: place.node})
-        machines.append(Machine(place.id, tuple(amounts.values()), place.hosts, FINE, labels=label))
-    end = None if horizon is None else float(horizon)
-    return Site(resources.names, tuple(machines), unit_seconds, True, end)
-
-
 def available(
-    place: Place,
-    node: Mapping[str, Any],
-    foreign: Mapping[str, Amounts],
-    resources: ResourceMap,
-) -> dict[str, float]:
-    """Return the capacity of a machine minus the requests of other pods, in units of the model."""
-    used = foreign.get(place.node, {})
+    place: Place, node: Mapping[str, Any], used: Amounts, resources: ResourceMap
+) -> tuple[float, ...]:
+    """Return the capacity of a machine minus what others have `used`, in units of the model."""
     free = {
         resource: max(Fraction(0), amount - used.get(resource, Fraction(0))) * place.share
         for resource, amount in allocatable(node).items()
     }
-    return resources.amounts(free)
+    return tuple(resources.amounts(free).values())
 
 
 def check_groups(site: Site) -> None:
     """Raise if a machine takes both workers and parameter servers."""
     for machine in site.machines:
         if len(machine.hosts) > 1:
-            expected = "expected worker or ps, or a share for parameter servers, got both"
-            raise NodesError(
-                f"node {machine.id}: metadata.labels.{NODE_ROLE}",
-                f"{expected}: the model's two groups are disjoint",
-            )
+            expected = "expected worker or ps, or a share for parameter servers, got both: "
+            expected += "the model's two groups are disjoint"
+            raise NodesError(f"node {machine.id}: metadata.labels.{NODE_ROLE}", expected)
 
 
 def check_fits_nodes(policy: Policy, site: Site, minimum_run: int = 0) -> None:
     """Raise if a policy cannot plan on the nodes of `site`, or keep a minimum run time."""
-    # With a minimum run time, refuse a policy that does not keep it.
     if minimum_run and not wants(policy, "keeps_run_times"):
         expected = f"expected none with policy {policy.name}, which may change a job in every slot"
         raise InputError("minimum_run_time", expected)
@@ -207,8 +160,8 @@ class Machines:
 
     places: tuple[Place, ...]  # from the index of a machine to its node
     site: Site  # as the policy knows them
-    foreign: Mapping[str, Amounts]  # what pods that are not ours asked of each node
-    offers: Mapping[str, Mapping[str, str]]  # what each node had for pods
+    nodes: Mapping[str, Mapping[str, Any]]  # by name, as they were
+    foreign: Mapping[str, Amounts]  # what pods that are not ours asked of each
     resources: ResourceMap
     ps_share: Fraction | None  # as in `places_of`
 
@@ -222,11 +175,19 @@ class Machines:
         horizon: int | None = None,
     ) -> Machines:
         """Return the machines that the nodes make now; raise `NodesError` if labels are wrong."""
-        nodes, foreign = seen.nodes, foreign_use(seen.others)
-        places = places_of(nodes.values(), ps_share)
-        site = site_of(places, nodes, foreign, resources, unit_seconds, horizon)
-        offers = {place.node: nodes[place.node]["status"]["allocatable"] for place in places}
-        return cls(places, site, foreign, offers, resources, ps_share)
+        # A slot has `unit_seconds` of work; from the slot `horizon` on nothing is worth anything.
+        places, foreign = places_of(seen.nodes.values(), ps_share), foreign_use(seen.others)
+        if not any(TaskGroup.WORKER in place.hosts for place in places):
+            expected = f"expected one with the label {NODE_ROLE}={TaskGroup.WORKER}, found none"
+            raise NodesError("nodes", expected)
+        machines = []
+        for place in places:
+            used, label = foreign.get(place.node, {}), Labels({NODE: place.node})
+            amounts = available(place, seen.nodes[place.node], used, resources)
+            machines.append(Machine(place.id, amounts, place.hosts, FINE, labels=label))
+        end = None if horizon is None else float(horizon)
+        site = Site(resources.names, tuple(machines), unit_seconds, True, end)
+        return cls(places, site, seen.nodes, foreign, resources, ps_share)
 
     def have_grown(self, seen: Seen) -> bool:
         """Whether the nodes make machines that the policy does not know."""
@@ -242,22 +203,21 @@ class Machines:
         # `late` count as pods of others: their end is unknown.
         using = foreign_use([*seen.others, *(pod for pod in seen.ours if lingers(pod, late))])
         foreign, machines = dict(self.foreign), list(self.site.machines)
-        offers = dict(self.offers)
         for k, place in enumerate(self.places):
             node, used = seen.nodes.get(place.node), using.get(place.node, {})
             if node is None:
                 continue
-            known, offer = self.foreign.get(place.node, {}), node["status"]["allocatable"]
+            known = self.foreign.get(place.node, {})
             if place.node not in short:
                 used = {name: min(used[name], known[name]) for name in used.keys() & known.keys()}
-            if used != known or offer != self.offers[place.node]:
-                foreign[place.node], offers[place.node] = used, offer
-                amounts = available(place, node, foreign, self.resources)
-                machines[k] = replace(machines[k], amounts=tuple(amounts.values()))
+            if used != known or node is not self.nodes.get(place.node):
+                foreign[place.node] = used
+                amounts = available(place, node, used, self.resources)
+                machines[k] = replace(machines[k], amounts=amounts)
         if machines == list(self.site.machines):
             return self
         site = replace(self.site, machines=tuple(machines))
-        return replace(self, site=site, foreign=foreign, offers=offers)
+        return replace(self, site=site, nodes=seen.nodes, foreign=foreign)
 
     def taken(self, machines: Machines, seen: Seen) -> dict[int, str]:
         """Return by index of each machine smaller in `machines` a sentence on who took room."""
@@ -286,8 +246,4 @@ class Machines:
 
     def lost(self, seen: Seen) -> frozenset[int]:
         """Return the indices of machines whose nodes are gone, cordoned or not ready."""
-        return frozenset(
-            k
-            for k, place in enumerate(self.places)
-            if place.node not in seen.nodes or not is_usable(seen.nodes[place.node])
-        )
+        return frozenset(k for k, at in enumerate(self.places) if at.node not in seen.usable)

@@ -8,11 +8,17 @@ from typing import Any
 
 from oasis.kubernetes.api.resources import CLASSES, NODES, PODS, WINDOWS, ResourceKind
 from oasis.kubernetes.cluster.pods import Claim, Pods, claimed, claims_of
-from oasis.kubernetes.objects.capacity_window import CapacityWindow, window_or_error
+from oasis.kubernetes.objects.capacity_window import CapacityWindow, parse_window
+from oasis.kubernetes.objects.conditions import said
 from oasis.kubernetes.objects.existing import ExistingKind, Job, job_items
-from oasis.kubernetes.objects.utility_class import Classes, with_defaults
+from oasis.kubernetes.objects.utility_class import Classes
+from oasis.model.errors import InstanceError
 
 Object = Mapping[str, Any]
+# Taints by which the control plane says that a node is away. A node has them for a moment longer
+# than its conditions say so, and for as long no new pod gets there.
+_STATES = "not-ready unreachable unschedulable network-unavailable out-of-service"
+AWAY = frozenset(f"node.kubernetes.io/{state}" for state in _STATES.split())
 
 
 class Seen:
@@ -31,7 +37,8 @@ class Seen:
     @cached_property
     def jobs(self) -> list[Job]:
         """All jobs to schedule; what they do not say is as their classes say it."""
-        return job_items(with_defaults(self.objects, self.classes))
+        jobs, fill = job_items(self.objects), self.classes.filled
+        return [(kind, fill(item) if kind else item) for kind, item in jobs]
 
     @cached_property
     def existing(self) -> dict[str, tuple[ExistingKind, Object]]:
@@ -74,8 +81,29 @@ class Seen:
     @cached_property
     def windows(self) -> dict[str, CapacityWindow | str]:
         """The capacity windows by name; of one that makes no sense what is wrong with it."""
-        return {item["metadata"]["name"]: window_or_error(item) for item in self.of(WINDOWS)}
+        windows: dict[str, CapacityWindow | str] = {}
+        for item in self.of(WINDOWS):
+            try:
+                windows[item["metadata"]["name"]] = parse_window(item)
+            except InstanceError as error:
+                windows[item["metadata"]["name"]] = str(error)
+        return windows
+
+    @cached_property
+    def usable(self) -> frozenset[str]:
+        """Names of the nodes that take new pods."""
+        return frozenset(name for name, node in self.nodes.items() if is_usable(node))
 
     def of(self, kind: ResourceKind) -> list[Object]:
         """Return the objects of a kind as they are."""
         return self.objects.get(kind.plural, [])
+
+
+def is_usable(node: Mapping[str, Any]) -> bool:
+    """Return whether `node` takes new pods: Ready, not cordoned, not being deleted."""
+    spec = node.get("spec") or {}
+    if node["metadata"].get("deletionTimestamp") or spec.get("unschedulable"):
+        return False
+    if any(taint["key"] in AWAY for taint in spec.get("taints") or ()):
+        return False
+    return said(node, "Ready").get("status") == "True"

@@ -11,8 +11,8 @@ from oasis.driver.driver import Driver
 from oasis.kubernetes import names
 from oasis.kubernetes.acting import Create, Steps
 from oasis.kubernetes.cluster import pods as p
-from oasis.kubernetes.cluster.nodes import AWAY, Place
-from oasis.kubernetes.cluster.seen import Seen
+from oasis.kubernetes.cluster.nodes import Place
+from oasis.kubernetes.cluster.seen import AWAY, Seen
 from oasis.kubernetes.control.job_reader import JobReader
 from oasis.kubernetes.control.patience import Failure, Patience
 from oasis.kubernetes.control.statuses import PODS_REFUSED
@@ -93,9 +93,9 @@ class Admission:
         self._nodes: dict[str, Object] = {}  # those that are gone stay as they were
         self._refusals: dict[NodeRules, dict[str, str]] = {}  # by rules and node
         self._made: dict[str, tuple[JobSpec, list[Both], JobSpec]] = {}
-        self.look(places, nodes)
+        self.follow_nodes(places, nodes)
 
-    def look(self, places: Iterable[Place], nodes: Iterable[Object]) -> None:
+    def follow_nodes(self, places: Iterable[Place], nodes: Iterable[Object]) -> None:
         """Update the machines of the plan and their nodes; a node that is gone stays as it was."""
         places = tuple(places)
         self.verdicts.longest = max(LONGEST, len(places))  # or those tried first come back first
@@ -109,7 +109,7 @@ class Admission:
             self._nodes = now
             self._refusals.clear()
 
-    def required(self, spec: JobSpec, pods: Iterable[Object], slot: int = 0) -> JobSpec:
+    def on_admitting(self, spec: JobSpec, pods: Iterable[Object], slot: int = 0) -> JobSpec:
         """Return the job limited to nodes that admit its pods in `slot`, or run some of `pods`."""
         # Where its `pods` run they stay, though a node that got another label or a taint without
         # ``NoExecute`` takes no new ones.
@@ -243,24 +243,18 @@ class Learning:
             self._counts = counts
             known = self._reader.specs
             self._tried = {uid: version for uid, version in self._tried.items() if uid in known}
-        due = [
-            spec
-            for uid, spec in self._reader.specs.items()
-            if not spec.is_existing
-            and self._reader.statuses[uid].phase not in TERMINAL
-            and (self._verdicts.why(spec, slot) is None or spec.namespace in freed)
-            and (
-                self._tried.get(uid) != spec.generation
-                or (is_due and self._patience.is_refused(uid, "create"))
-            )
-        ]
         tries: list[Create] = []
-        for spec in due:
-            if spec.uid not in seen.pods:
-                try:
-                    tries += [Create(spec.uid, p.tried_pod(form)) for form in spec.in_forms]
-                except Exception as error:  # noqa: BLE001 (any error is reported on this job)
-                    self._reader.fail(spec.uid, error, "acting on", now)
+        for uid, spec in list(self._reader.specs.items()):
+            is_over = self._reader.statuses[uid].phase in TERMINAL
+            is_barred = self._verdicts.why(spec, slot) is not None and spec.namespace not in freed
+            again = is_due and self._patience.is_refused(uid, "create")
+            is_known = self._tried.get(uid) == spec.generation and not again
+            if spec.is_existing or is_over or is_barred or is_known or uid in seen.pods:
+                continue
+            try:
+                tries += [Create(uid, p.tried_pod(form)) for form in spec.in_forms]
+            except Exception as error:  # noqa: BLE001 (any error is reported on this job)
+                self._reader.fail(uid, error, "acting on", now)
         return tries
 
     def tried(self, tries: Iterable[Create], failures: Iterable[Failure], now: float) -> None:

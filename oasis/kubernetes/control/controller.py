@@ -42,6 +42,7 @@ from oasis.scheduling.policy import Policy
 
 log = logging.getLogger("oasis.kubernetes")
 
+News = tuple[float, str, str, Any]  # when, kind of the object, event, and the object
 SETTLE = 0.02  # seconds in which news gather, at least, before anything is done about them
 PLAN_WAIT = 0.5  # seconds for which a plan is waited for before what else happens is seen to
 AGAIN = 0.5  # seconds until a write that failed is tried again
@@ -105,7 +106,7 @@ class Controller:
         self.settings, self.stopping = settings, threading.Event()
         self.metrics, self._now = metrics or Metrics(), now or SteadyTime()
         self._objects, self._policy = objects, policy
-        self._news: queue.Queue[tuple[float, str, str, Any]] = queue.Queue()
+        self._news: queue.Queue[News] = queue.Queue()
         self._followed = followed(settings)
         self.stores = {kind.plural: ObjectStore() for kind, _ in self._followed}
         self.watchers = [
@@ -323,15 +324,16 @@ class Controller:
         self._others = frozenset(others)
         return Seen(own)
 
-    def _act(self, reconciler: Reconciler, news: list[tuple[float, str, str, Any]]) -> None:
+    def _act(self, reconciler: Reconciler, news: list[News]) -> None:
         if isinstance(self._now, SteadyTime):
             reconciler.clock.drift = self._now.drift()
+        seen = self._seen()
         # News are counted first: they tell of the slot that may end in the next line.
-        self._count(reconciler, news)
+        self._count(reconciler, seen, news)
 
         # A long plan is made in a thread: until then pods and statuses follow the one before it.
         on_end = partial(self._hear, "plan")
-        if tries := reconciler.tries(self._seen(), self._now()):
+        if tries := reconciler.tries(seen, self._now()):
             reconciler.learning.tried(tries, self.writer.try_out(tries), self._now())
         begun = reconciler.plan_if_due(self._now(), self._seen, PLAN_WAIT, on_end)
         # Planning may have taken seconds, in which pods came and went.
@@ -349,18 +351,17 @@ class Controller:
             reconciler.did(actions, failed, self._now())
         self.writer.write_statuses(jobs.values())
 
-    def _count(self, reconciler: Reconciler, news: list[tuple[float, str, str, Any]]) -> None:
+    def _count(self, reconciler: Reconciler, seen: Seen, news: list[News]) -> None:
         """Count the work of jobs whose pods changed, up to when the watch reported it."""
         times: dict[str, list[float]] = {}
-        seen = self._seen()
         for at, kind, _, item in news:
             uid = claimed(item, seen.claims) if kind == "pods" and item else None
             if uid is not None:  # it may be later than now: noted before we took over, and a jump
                 times.setdefault(uid, []).append(min(at, self._now()))
         for uid, noted in times.items():
-            reconciler.note(uid, seen.pods.get(uid, {}), noted[-1], broken_at=noted[0])
+            reconciler.note(uid, seen, noted[-1], broken_at=noted[0])
 
-    def _gather(self, until: float) -> list[tuple[float, str, str, Any]]:
+    def _gather(self, until: float) -> list[News]:
         """Wait for changes up to `until`; return the first with those that follow at once."""
         # On a large cluster a turn is long. News then gather for as long, so that to look at
         # thousands of pods that start one after the other takes at most half of a processor.

@@ -94,9 +94,8 @@ class JobReader:
         if own_uid(job.meta) != own_uid(item["metadata"]):  # made anew, with nothing written on it
             job.written = None
         job.meta = item["metadata"]
-        if job.phase in TERMINAL or self._is_stopped(job, item):
-            return None
-        if self._is_over(job, item, live, now):
+        is_out = job.phase in TERMINAL or self._is_stopped(job, item)
+        if is_out or self._is_over(job, item, live, now):
             return None
         job.status["controller"] = self._settings.controller
         if (why := left_alone(item)) is not None:

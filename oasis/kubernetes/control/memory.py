@@ -93,7 +93,9 @@ def _restore(reconciler: Reconciler, saved: Mapping[str, Any], seen: Seen, now: 
             log.warning("the clock is %.0f s behind the checkpoint: slots go on from it", behind)
     if not reasons:
         driver.bring_policy(saved["state"])
-        reconciler.quota.limit(driver, reconciler.machines.site)
+        site = reconciler.quota.shrunk(reconciler.machines.site, driver.jobs.values())
+        if site != driver.site:
+            driver.resize(site)
         driver.planned_with = [amounts for _, amounts, _ in saved["site"]]
         _resume_metering(reconciler, seen, now)
     else:
@@ -143,9 +145,7 @@ def _resume_metering(reconciler: Reconciler, seen: Seen, now: float) -> None:
         return
     begin = reconciler.clock.begin(slot)
     for uid, pods in seen.pods.items():
-        since = [begin]
-        for pod in pods.values():
-            ready = said(pod, "Ready")
-            if ready.get("status") == "True":
-                since.append(seconds_of(ready["lastTransitionTime"]) + 1.0)
-        reconciler.note(uid, pods, min(now, max(since)))
+        ready = (said(pod, "Ready") for pod in pods.values())
+        times = [each["lastTransitionTime"] for each in ready if each.get("status") == "True"]
+        since = max((begin, *(seconds_of(time) + 1.0 for time in times)))
+        reconciler.note(uid, seen, min(now, since))

@@ -7,7 +7,7 @@ from collections.abc import Collection, Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from oasis.kubernetes.cluster.pods import Pods, failures, is_ending, is_gated, is_unschedulable
+from oasis.kubernetes.cluster.pods import Object, failures, is_ending, is_gated, is_unschedulable
 from oasis.kubernetes.names import INDEX, TASK
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.model.job import Job
@@ -91,7 +91,7 @@ class Patience:
         """Return whether the last write of this kind was refused."""
         return (uid, word) in self._refused
 
-    def refusal(self, uid: str) -> str:
+    def last_refusal(self, uid: str) -> str:
         """Return the last error of the API server about a write of the job; empty without one."""
         refusals = (why for (job, _), (_, _, why) in self._refused.items() if job == uid)
         return next(refusals, "")
@@ -134,14 +134,14 @@ class Patience:
         wait.taken_back += 1
         return now + seconds
 
-    def limit(self, spec: JobSpec, most: int) -> None:
+    def plan_at_most(self, spec: JobSpec, most: int) -> None:
         """Plan no more than `most` workers for the job until it is edited."""
         # It has waited since as before: where fewer are not ready either, others get all of its
         # room at the next boundary.
         wait = self._waits[spec.uid]
         wait.generation, wait.most = spec.generation, most
 
-    def limited(self, spec: JobSpec, now: float) -> tuple[JobSpec | None, bool]:
+    def as_planned(self, spec: JobSpec, now: float) -> tuple[JobSpec | None, bool]:
         """Return the job with its limit, None while it is paused; and whether a pause has ended."""
         wait = self._waits.get(spec.uid)
         if wait is None or (wait.again_at is None and wait.most is None):
@@ -154,12 +154,11 @@ class Patience:
         wait.again_at = None
         return spec if wait.most is None else with_at_most(spec, wait.most), was_paused
 
-    def stuck(self, job_pods: Pods, now: float, limit: float) -> frozenset[str]:
+    def stuck(self, pods: Iterable[Object], now: float, limit: float) -> frozenset[str]:
         """Return the uids of pods for which the scheduler has found no room for `limit` seconds."""
         waiting = {
             pod["metadata"]["uid"]
-            for pods in job_pods.values()
-            for pod in pods.values()
+            for pod in pods
             if is_unschedulable(pod) and not is_gated(pod) and not is_ending(pod)
         }
         # A pod that was bound meanwhile drops out, so that only an uninterrupted wait counts.

@@ -6,16 +6,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
-from oasis.driver.driver import Driver
 from oasis.driver.entry import Entry
-from oasis.kubernetes.cluster.nodes import is_usable
 from oasis.kubernetes.cluster.seen import Seen
 from oasis.kubernetes.objects.conditions import said
 from oasis.kubernetes.objects.existing import WORKLOAD, own_uid
 from oasis.kubernetes.objects.oasis_job import JobSpec
-from oasis.kubernetes.objects.quantities import Amounts, ResourceMap, quantity
+from oasis.kubernetes.objects.quantities import Amounts, ResourceMap, quantity, summed
 from oasis.kubernetes.objects.workload import (
     CLUSTER_QUEUES,
     LOCAL_QUEUES,
@@ -29,6 +28,7 @@ from oasis.scheduling.site import Site
 Object = Mapping[str, Any]
 Kind = tuple[str, str]  # flavor and resource
 Share = tuple[Fraction, Fraction, Fraction | None]
+_amount = partial(quantity, path=CLUSTER_QUEUES.plural)
 Used = dict[str, defaultdict[Kind, Fraction]]  # by name of the ClusterQueue
 NOTHING = Fraction(0)
 
@@ -43,14 +43,13 @@ class Quota:
         self._free: dict[str, Amounts] = {}  # for all Workloads of ours in a ClusterQueue
         self._total: Amounts = {}  # for all of them, of what every such queue limits
         self._off: dict[int, list[float]] = {}  # taken off each machine, by index of the resource
-        self._usable: set[str] = set()  # names of nodes
+        self._usable = frozenset[str]()  # names of nodes
 
-    def look(self, seen: Seen) -> None:
+    def read_queues(self, seen: Seen) -> None:
         """Read how much quota is left for the Workloads that have not ended."""
-        self._usable = {name for name, node in seen.nodes.items() if is_usable(node)}
+        self._usable = seen.usable
         # Those that are left alone are no part of the plan: what they have is not free.
-        workloads = (item for kind, item in seen.jobs if kind is WORKLOAD)
-        planned = (item for item in workloads if left_alone(item) is None)
+        planned = (i for kind, i in seen.jobs if kind is WORKLOAD and left_alone(i) is None)
         items = [item for item in planned if said(item, "Finished").get("status") != "True"]
         local = {key_of(q["metadata"]): q["spec"] for q in seen.of(LOCAL_QUEUES)}
         self._queues.clear()
@@ -62,7 +61,8 @@ class Quota:
         queues = {q["metadata"]["name"]: q for q in seen.of(CLUSTER_QUEUES)}
         # Not by the status of the queues, which lags behind that of the Workloads.
         mine_too = {own_uid(item["metadata"]) for item in items}
-        others = [w for w in seen.of(WORKLOADS) if w["metadata"]["uid"] not in mine_too]
+        running = (w for w in seen.of(WORKLOADS) if said(w, "Finished").get("status") != "True")
+        others = [w for w in running if w["metadata"]["uid"] not in mine_too]
         used = _used(queues, others)
         mine = sorted(set(self._queues.values()) & queues.keys())
         remaining = {name: _left(name, queues, used) for name in mine}
@@ -80,10 +80,7 @@ class Quota:
             cohorts[queues[name]["spec"].get("cohortName") or f"/{name}"].append(name)
         totals = []
         for cohort, names in cohorts.items():
-            total: defaultdict[Kind, Fraction] = defaultdict(Fraction)
-            for name in names:
-                for kind, amount in left[name].items():
-                    total[kind] += amount
+            total = summed(left[name] for name in names)
             if len(names) > 1:
                 whole = {n: q for n, q in queues.items() if q["spec"].get("cohortName") == cohort}
                 for kind in total:
@@ -93,7 +90,7 @@ class Quota:
         covered = set.intersection(*map(set, totals)) if totals else set()
         return {name: sum((each[name] for each in totals), NOTHING) for name in covered}
 
-    def refusal(self, spec: JobSpec) -> str:
+    def excess(self, spec: JobSpec) -> str:
         """Return why a job exceeds the quota, whatever else is planned; empty if it does not."""
         queue = self._queues.get(spec.uid, "")
         for name, amount in self._free.get(queue, {}).items():
@@ -104,13 +101,7 @@ class Quota:
                 return f"ClusterQueue {queue} {leaves}, and it asks for {float(requested):g}"
         return ""
 
-    def limit(self, driver: Driver[JobSpec], site: Site) -> None:
-        """Reduce the machines of `driver` to those of `site` within the quota."""
-        limited = self.limited(site, driver.jobs.values())
-        if limited != driver.site:
-            driver.resize(limited)
-
-    def limited(self, site: Site, entries: Iterable[Entry[JobSpec]]) -> Site:
+    def shrunk(self, site: Site, entries: Iterable[Entry[JobSpec]]) -> Site:
         """Return `site` with machines reduced to the quota; room that `entries` use goes last."""
         limits = {
             site.resources.index(name): float(self._total[resource] / unit)
@@ -169,17 +160,13 @@ class Quota:
         return off
 
 
-def _amount(value: Any) -> Fraction:
-    return quantity(value, CLUSTER_QUEUES.plural)
-
-
 def _used(queues: Iterable[str], workloads: Iterable[Object]) -> Used:
     """Return what Workloads have reserved of each ClusterQueue, by flavor and resource."""
     used: Used = {name: defaultdict(Fraction) for name in queues}
     for item in workloads:
         admission = (item.get("status") or {}).get("admission") or {}
         use = used.get(admission.get("clusterQueue", ""))
-        if use is not None and said(item, "Finished").get("status") != "True":
+        if use is not None:
             for part in admission.get("podSetAssignments") or ():
                 flavors = part.get("flavors") or {}  # without one a resource is under no quota
                 for name, amount in (part.get("resourceUsage") or {}).items():
@@ -190,10 +177,7 @@ def _used(queues: Iterable[str], workloads: Iterable[Object]) -> Used:
 
 def _summed(amounts: Mapping[Kind, Fraction]) -> Amounts:
     """Return the amount of each resource, summed over its flavors."""
-    total: defaultdict[str, Fraction] = defaultdict(Fraction)
-    for (_, resource), amount in amounts.items():
-        total[resource] += amount
-    return dict(total)
+    return summed({resource: amount} for (_, resource), amount in amounts.items())
 
 
 def _shares(queue: Object) -> defaultdict[Kind, Share]:

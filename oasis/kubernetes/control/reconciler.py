@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from fractions import Fraction
 from functools import partial
 from typing import Any, Literal
 
@@ -30,13 +29,12 @@ from oasis.kubernetes.api.resources import NETWORK_POLICIES, SERVICES
 from oasis.kubernetes.cluster import pods as p
 from oasis.kubernetes.cluster.gangs import (
     has_succeeded,
-    matched,
     network_objects,
     plan_hash,
     wanted_of,
     working_gang,
 )
-from oasis.kubernetes.cluster.nodes import Machines, NodesError, check_fits_nodes, free_room
+from oasis.kubernetes.cluster.nodes import Machines, NodesError, check_fits_nodes
 from oasis.kubernetes.cluster.seen import Seen
 from oasis.kubernetes.control.admission import Admission, Learning, too_long
 from oasis.kubernetes.control.checkpoint import Checkpoint
@@ -100,23 +98,22 @@ class Reconciler:
         self._policy_error: Exception | None = None  # that was logged last
         self._unsaved: Literal["plan", "starts"] | None = None  # what the checkpoint does not have
         self.planning: Planning | None = None  # a question that may still be running
+        self._tried_in: int | None = None  # slot for which pods were tried last
         self._undecided = frozenset[str]()  # uids of jobs, when it was last seen if they fit
         # The slot that runs, None before the first plan, and live jobs by uid with what they hold
         # in it: the books of the driver may be those of the next one, or be changed by a thread.
         self.slot: int | None = None
         self.live: Live = {}
-        # Jobs whose pods other controllers make, by uid, as they were seen last.
-        self.existing = seen.existing
         self.machines = self._machines(seen)
         self.admission = Admission(self.machines.places, seen.nodes.values())
         self.learning = Learning(clock, self.reader, self.patience, self.admission)
         check_fits_nodes(policy, self.machines.site, settings.minimum_run)
         self.quota = Quota(settings.resources)
-        self.quota.look(seen)
-        site = self.quota.limited(self.machines.site, ())
+        self.quota.read_queues(seen)
+        site = self.quota.shrunk(self.machines.site, ())
         self.driver: Driver[JobSpec] = Driver(policy, site, settings.minimum_run)
         self.tenants = Tenants(clock, self.driver)
-        self.tenants.follow(seen.classes)  # the slot that runs is counted by them
+        self.tenants.follow_classes(seen.classes)  # the slot that runs is counted by them
         self.windows = Windows(settings, clock)
 
     # -- the cluster -------------------------------------------------------------------------------
@@ -127,23 +124,26 @@ class Reconciler:
 
     def _take_in_nodes(self, seen: Seen) -> None:
         """Update machines and quota from the nodes; if those are wrong the machines stay."""
-        self._taken = {}
+        self._taken, before = {}, self.machines
         try:
-            self.quota.look(seen)
-            if self.machines.have_grown(seen):
+            self.quota.read_queues(seen)
+            if has_grown := before.have_grown(seen):
                 machines = self._machines(seen)
                 check_fits_nodes(self.driver.policy, machines.site)
-                self.driver.rebuild(self.quota.limited(machines.site, ()))
-                self.machines, self.live = machines, {}
-                return
-            short = set(self._short.values())
-            machines = self.machines.resized(seen, short, self._late)
-            self._taken = self.machines.taken(machines, seen)
-            self.machines = machines
-            self.quota.limit(self.driver, machines.site)
+            else:
+                machines = before.resized(seen, set(self._short.values()), self._late)
+                self._taken = before.taken(machines, seen)
         except NodesError as error:
             self.metrics.failures.inc()
             log.error("%s; the machines stay as they were", error)  # noqa: TRY400 (it says it all)
+            return
+        self.machines = machines
+        site = self.quota.shrunk(machines.site, () if has_grown else self.driver.jobs.values())
+        if has_grown:
+            self.driver.rebuild(site)
+            self.live = {}
+        elif site != self.driver.site:
+            self.driver.resize(site)
 
     def read_jobs(self, seen: Seen, now: float, ran: Iterable[str] = ()) -> None:
         """Read all jobs; `ran`: uids of those that were live before a takeover."""
@@ -153,12 +153,12 @@ class Reconciler:
     def admissible(self, seen: Seen, now: float) -> dict[str, JobSpec]:
         """Return unfinished jobs as they were read last, limited to nodes that admit their pods."""
         specs, slot = self.reader.unfinished, self.clock.slot(now)
-        self.tenants.follow(seen.classes)
-        self.admission.look(self.machines.places, seen.nodes.values())
+        self.tenants.follow_classes(seen.classes)
+        self.admission.follow_nodes(self.machines.places, seen.nodes.values())
         self.admission.forget_others(specs)
         self.learning.accept_bound(seen.pods, slot)
         return {
-            uid: self.admission.required(spec, seen.pods.get(uid, {}).values(), slot)
+            uid: self.admission.on_admitting(spec, seen.pods.get(uid, {}).values(), slot)
             for uid, spec in specs.items()
         }
 
@@ -198,7 +198,8 @@ class Reconciler:
             if self._unsaved:  # the last write of the checkpoint failed, and nothing was done since
                 self._save()
             if self._is_due(now):
-                self.read_jobs(seen, now)
+                if self._tried_in != self.clock.slot(now):  # else they were read for the dry run
+                    self.read_jobs(seen, now)
                 planning = self._prepare(now, seen)
             else:
                 planning = self._prepare_between(now, seen)
@@ -219,19 +220,19 @@ class Reconciler:
 
     def _prepare(self, now: float, seen: Seen) -> Planning:
         """Return the planning of the present slot, for which the jobs have been read."""
-        slot, self.existing = self.clock.slot(now), seen.existing
+        slot = self.clock.slot(now)
         # The work of the slots that end is counted first, by the plan under
         # which it was done; new nodes may make all jobs arrive again.
         self._close(slot, seen.pods, now)
         self._take_in_nodes(seen)
-        succeeded = self._succeeded(seen.pods, now)
-        specs = self._plannable(self.admissible(seen, now), now, seen.pods)
+        down = self.machines.lost(seen)
+        succeeded = self._succeeded(seen, now)
+        specs = self._plannable(self.admissible(seen, now), now, seen)
         ended = frozenset(self.reader.complete | succeeded)
-        unavailable = self.machines.lost(seen), self.windows.calendar(seen, self.machines, now)
+        closed = self.windows.calendar(seen, self.machines, now)
         done = dict.fromkeys(self.statuses, 0.0) | self.done
-        facts = Facts(specs, done, dict(self.losses), ended, *unavailable)
-        question = partial(self.driver.boundary, slot, facts)
-        self.planning = Planning(slot, specs, now, question)
+        facts = Facts(specs, done, dict(self.losses), ended, down, closed)
+        self.planning = Planning(slot, specs, now, partial(self.driver.boundary, slot, facts))
         return self.planning
 
     def _prepare_between(self, now: float, seen: Seen) -> Planning | None:
@@ -296,16 +297,15 @@ class Reconciler:
         self, slot: int, outcome: SlotOutcome[JobSpec], now: float, before: Live, seen: Seen
     ) -> None:
         """Report the plan of a slot that begins, and drop records of the slots before it."""
-        live = self.live
         self._tell_errors(outcome, now)
         self._tell_plans(slot, now, before)
         self.withdrawn.clear()
         self.patience.begin_slot()
         self._short.clear()
-        for uid in live:  # what the plan takes away earns nothing until it is gone
-            self.note(uid, seen.pods.get(uid, {}), self.now(), broken_at=self.clock.begin(slot))
-        self.meter.forget(live.__contains__)
-        self.patience.forget(self.statuses, live)
+        for uid in self.live:  # what the plan takes away earns nothing until it is gone
+            self.note(uid, seen, self.now(), broken_at=self.clock.begin(slot))
+        self.meter.forget(self.live.__contains__)
+        self.patience.forget(self.statuses, self.live)
         unfinished = {uid for uid, job in self.statuses.items() if job.phase not in TERMINAL}
         self.tenants.forget_others(unfinished, self.metered, outcome.completed)
         kept: tuple[dict[str, Any], ...] = self.done, self.metered, self._reports
@@ -327,16 +327,15 @@ class Reconciler:
         self._unsaved = None
 
     def _plannable(
-        self, specs: Mapping[str, JobSpec], now: float, job_pods: p.Pods | None = None
+        self, specs: Mapping[str, JobSpec], now: float, seen: Seen | None = None
     ) -> dict[str, JobSpec]:
-        """Return the jobs that may be planned; with `job_pods`, none whose pods stay unready."""
-        # With `job_pods`, the pods by job, those whose pods stay unready lose their room.
+        """Return the jobs that may be planned; with `seen`, those with unready pods lose room."""
         live, plannable = self.driver.by_uid, {}
         for uid, spec in specs.items():
             with self.handling(uid, "judging", now):
                 judged = self._judged(spec, live.get(uid), now)
-                if judged is not None and job_pods is not None:
-                    judged = self._ready_in_time(judged, live.get(uid), job_pods.get(uid, {}), now)
+                if judged is not None and seen is not None:
+                    judged = self._ready_in_time(judged, live.get(uid), seen, now)
                 if judged is not None:
                     plannable[uid] = judged
         return plannable
@@ -349,7 +348,7 @@ class Reconciler:
             pass  # which its status says since the verdict
         elif why := self.admission.refused.get(uid):
             reason = NO_NODE  # a policy would reject it for good, though a node may come
-        elif why := self.quota.refusal(spec):
+        elif why := self.quota.excess(spec):
             reason = NO_QUOTA
         elif is_new and self.settings.horizon is None and (why := too_long(driver, spec)):
             reason = TOO_LONG
@@ -367,24 +366,22 @@ class Reconciler:
         return counted
 
     def _ready_in_time(
-        self, spec: JobSpec, known: Entry[JobSpec] | None, pods: Mapping[str, Any], now: float
+        self, spec: JobSpec, known: Entry[JobSpec] | None, seen: Seen, now: float
     ) -> JobSpec | None:
         """Return the job, limited to the workers that become ready; None while it is paused."""
         if known is not None and self.patience.is_over(spec.uid, now):
-            self._release(known, spec, pods, now)
-        limited, comes_back = self.patience.limited(spec, now)
+            self._release(known, spec, seen, now)
+        limited, comes_back = self.patience.as_planned(spec, now)
         if limited is not None and comes_back:
             self.remember(spec.uid, limited)
         return limited
 
-    def _release(
-        self, entry: Entry[JobSpec], spec: JobSpec, pods: Mapping[str, Any], now: float
-    ) -> None:
+    def _release(self, entry: Entry[JobSpec], spec: JobSpec, seen: Seen, now: float) -> None:
         """Free the room of unready pods: plan fewer workers if some work, else pause the job."""
-        uid, planned = spec.uid, entry.allocation.worker_count
-        why = self.patience.refusal(uid) or p.complaint(pods.values())
-        if not why and uid in self.existing:
-            why = without_quota(self.existing[uid][1])
+        uid, pods = spec.uid, seen.pods.get(spec.uid, {})
+        why = self.patience.last_refusal(uid) or p.complaint(pods.values())
+        if not why and uid in seen.existing:
+            why = without_quota(seen.existing[uid][1])
         if not why and uid in self._short:
             why = f"node {self._short[uid]} has no room for them"
         message = f"its pods were not ready within {self.settings.pods_ready_timeout:g} s"
@@ -395,8 +392,8 @@ class Reconciler:
             for pod in pods.values()
         )
         most = max(running, spec.begun_in(entry.form).min_workers)
-        if running and most < planned:
-            self.patience.limit(spec, most)
+        if running and most < entry.allocation.worker_count:
+            self.patience.plan_at_most(spec, most)
             message += f"; from now on at most {most} workers are planned, until it is edited"
             self.statuses[uid].say(PLACED, "False", "PodsNotReady", message, now)
             return
@@ -410,7 +407,7 @@ class Reconciler:
         """Return pods to create in a dry run before a plan; `learning.tried` takes the answers."""
         if self.clock.slot(now) < 0 or self.planning is not None:
             return []
-        is_due = self._is_due(now)
+        is_due, self._tried_in = self._is_due(now), self.clock.slot(now)
         if is_due or self.reader.has_new(seen.jobs):
             self.read_jobs(seen, now)
         return self.learning.tries(now, is_due, seen)
@@ -470,28 +467,26 @@ class Reconciler:
             self.losses[uid] = reported.loss
         self._reports[uid] = reported
 
-    def _succeeded(self, job_pods: p.Pods, now: float) -> set[str]:
+    def _succeeded(self, seen: Seen, now: float) -> set[str]:
         """Return the uids of the live OasisJobs whose processes are done."""
         succeeded = set()
         for uid, entry in self.live.items():
             # The pods of an OasisJob are ours, and no other controller says when they are complete.
             if not entry.spec.is_existing:
                 with self.handling(uid, "following", now):
-                    pods = job_pods.get(uid, {})
-                    if has_succeeded(self._wanted(entry, pods), pods):
+                    wanted = wanted_of(entry, self.machines.places, seen)
+                    if has_succeeded(wanted, seen.pods.get(uid, {})):
                         succeeded.add(uid)
         return succeeded
 
-    def note(
-        self, uid: str, pods: Mapping[str, Any], at: float, broken_at: float | None = None
-    ) -> None:
+    def note(self, uid: str, seen: Seen, at: float, broken_at: float | None = None) -> None:
         """Record which workers of a job work from `at` on; if one is gone, from `broken_at` on."""
-        entry = self.live.get(uid)
+        entry, pods = self.live.get(uid), seen.pods.get(uid, {})
         if entry is None:
             return
         with self.handling(uid, "following", at):
             least = entry.spec.begun_in(entry.form).min_workers
-            wanted = self._wanted(entry, pods)
+            wanted = wanted_of(entry, self.machines.places, seen)
             gang = working_gang(wanted, pods, least, entry.job.ps_needed)
             # A worker that was credited is gone. Of news that came together
             # the first counts, so that it earns nothing after it left.
@@ -529,59 +524,44 @@ class Reconciler:
         self.reader.fail_to_train(uid, "BackoffLimitExceeded", message, now)
         return True
 
-    def _wanted(self, entry: Entry[JobSpec], pods: Mapping[str, Any]) -> tuple[p.WantedPod, ...]:
-        """Return the pods that the allocation of a job asks for; empty if its object is gone."""
-        if not entry.spec.is_existing:
-            spec = entry.spec.begun_in(entry.form)
-            return wanted_of(spec, entry.allocation, self.machines.places, pods)
-        if entry.spec.uid not in self.existing:  # it went, or lost our label, in this slot
-            return ()
-        _, item = self.existing[entry.spec.uid]
-        return matched(entry.spec, item, entry.allocation, self.machines.places, pods)
-
     # -- what is to be done ------------------------------------------------------------------------
 
     def steps(self, seen: Seen, now: float) -> Steps:
         """Return the actions that make the pods those of the plan."""
         if self.slot is None or self._unsaved:
             return Steps()
-        self.existing, job_pods = seen.existing, seen.pods
+        existing, job_pods = seen.existing, seen.pods
         metas = (item["metadata"] for _, item in seen.jobs)
         uids = {meta["uid"] for meta in metas if not meta.get("deletionTimestamp")}
         uids &= self.reader.specs.keys()  # for jobs without a valid object no pod runs
-        uids -= {uid for uid, (_, item) in self.existing.items() if left_alone(item)}
+        uids -= {uid for uid, (_, item) in existing.items() if left_alone(item)}
         entries = {uid: entry for uid, entry in self.live.items() if uid in uids}
         targets = []
         for uid, entry in entries.items():
             with self.handling(uid, "acting on", now):
                 if self._has_failed(entry, job_pods.get(uid, {}), now):
                     continue
-                targets.append(self._target(entry, job_pods.get(uid, {}), seen))
+                targets.append(self._target(entry, seen))
         # Pods of other kinds than ours are never deleted one by one, because their controller
         # would make them anew: the object is suspended below.
         orphans = [
             (uid, pod)
             for uid, pods in job_pods.items()
-            if uid not in entries and uid not in self.existing
+            if uid not in entries and uid not in existing
             for pod in pods.values()
         ]
-        free: dict[str, dict[str, Fraction]] = {}
-        nodes: Mapping[str, Any] = {}
-        # Free room is a sum over all pods of the cluster. Most turns open no gate and need none.
-        if any(p.is_gated(pod) for target in targets for pod in target.pods.values()):
-            nodes, free = seen.nodes, free_room(seen)
-        stuck = self.patience.stuck(job_pods, now, STUCK * self.settings.slot_seconds)
-        steps = reconcile(targets, orphans, free, stuck, nodes)
-        for uid, (kind, existing) in self.existing.items():
+        stuck = self.patience.stuck(seen.ours, now, STUCK * self.settings.slot_seconds)
+        steps = reconcile(targets, orphans, seen, stuck)
+        for uid, (kind, item) in existing.items():
             job, pods, is_planned = self.statuses.get(uid), job_pods.get(uid, {}), uid in entries
             # A Workload for which nothing is planned would hold its quota.
             is_over = kind is WORKLOAD or (job is not None and job.phase in TERMINAL)
-            if not is_planned and has_pods_but_no_plan(existing, pods, is_over=is_over):
-                steps.actions.append(Switch(uid, existing, kind, suspend=True))
-            if job and is_planned and (why := preempted(existing)) is not None:
+            if not is_planned and has_pods_but_no_plan(item, pods, is_over=is_over):
+                steps.actions.append(Switch(uid, item, kind, suspend=True))
+            if job and is_planned and (why := preempted(item)) is not None:
                 job.in_trouble("Preempted", why, now)
             if job:
-                waits = not is_planned and not is_suspended(existing)
+                waits = not is_planned and not is_suspended(item)
                 job.resumed(waits and any(map(p.is_gated, pods.values())), now)
         for uid, error in steps.failed.items():
             self.reader.fail(uid, error, "acting on", now)
@@ -593,12 +573,12 @@ class Reconciler:
         ]
         return steps
 
-    def _target(self, entry: Entry[JobSpec], pods: Mapping[str, Any], seen: Seen) -> Target:
+    def _target(self, entry: Entry[JobSpec], seen: Seen) -> Target:
         """Return a job, its wanted and its existing pods; raise if others switched its object."""
-        uid, slot = entry.spec.uid, self.slot
+        uid, slot, pods = entry.spec.uid, self.slot, seen.pods.get(entry.spec.uid, {})
         assert slot is not None
         spec = entry.spec.begun_in(entry.form)
-        kind, item = self.existing.get(uid, (None, None))
+        kind, item = seen.existing.get(uid, (None, None))
         # What a Workload says itself is `left_alone`: it follows our switch of its owner later.
         if item and kind is not WORKLOAD and self.patience.others_switched(uid, is_suspended(item)):
             verb = "suspended" if is_suspended(item) else "resumed"
@@ -606,7 +586,7 @@ class Reconciler:
             raise InstanceError("spec.suspend", f"{expected}: it is left alone until it is edited")
         return Target(
             spec,
-            self._wanted(entry, pods),
+            wanted_of(entry, self.machines.places, seen),
             plan_hash(entry.allocation, self.machines.places),
             pods,
             slot,
@@ -623,7 +603,7 @@ class Reconciler:
             self.withdrawn.add(uid)
             self.learning.withdrawn(uid, seen.pods.get(uid, {}).values(), stuck, now)
         if steps.refused:
-            self.admission.look(self.machines.places, seen.nodes.values())
+            self.admission.follow_nodes(self.machines.places, seen.nodes.values())
             forms = {uid: entry.form for uid, entry in self.live.items()}
             self.learning.not_admitted(steps, forms, now)
         # Others give the room back, or the node is told to be smaller in the next slot.

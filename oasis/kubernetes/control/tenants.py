@@ -81,7 +81,7 @@ class Tenants:
         self._declared: dict[str, _Declared] = {}
         self._asking: dict[str, JobSpec] = {}  # that were let in at this boundary
 
-    def follow(self, classes: Classes) -> None:
+    def follow_classes(self, classes: Classes) -> None:
         """Hold jobs to these classes from now on; what is wrong with one is logged once."""
         self._asking.clear()
         before, self.classes = self.classes.errors, classes

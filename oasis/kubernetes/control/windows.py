@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -24,7 +23,6 @@ from oasis.scheduling.placement import Room
 log = logging.getLogger("oasis.kubernetes")
 
 ACCEPTED = "Accepted"  # the condition that says whether it is kept
-SLACK = 1e-3  # of a slot: a window may miss a boundary by this much without taking another slot
 SHOWN = 5  # nodes that are named one by one
 NOTHING = "; nothing of it is done"
 FINE = frozenset({ACCEPTED, "Over"})  # reasons that are no news in the log
@@ -91,19 +89,17 @@ class Windows:
         times = list(window.times(self._clock.wall(now)))
         if not times:
             return [], WindowOutcome(True, "Over", f"it ended at {time_text(window.end)}")
-        labels = {name: node["metadata"].get("labels") or {} for name, node in nodes.items()}
-        closed = frozenset(
-            k
-            for k, place in enumerate(machines.places)
-            if place.node in labels and window.concerns(place.node, labels[place.node])
-        )
+        concerned = {name for name, node in nodes.items() if window.concerns(node)}
+        closed = frozenset(k for k, at in enumerate(machines.places) if at.node in concerned)
         reserved = {machines.places[k].node for k in closed}
         missing = [name for name in window.nodes if name not in reserved]
         lacks = f"expected nodes with a role, found none of {', '.join(missing)}" if missing else ""
         if not closed:
             lacks = lacks or "no node with a role has its labels"
             return [], WindowOutcome(False, "NoNode", f"{lacks}{NOTHING}")
-        entries = [CalendarEntry(window.name, *self._slots(window, *at), closed) for at in times]
+        entries = [
+            CalendarEntry(window.name, *window.slots(self._clock, *at), closed) for at in times
+        ]
         if lacks:
             return entries, WindowOutcome(True, "Partly", lacks)
         when = " until ".join(map(time_text, times[0]))
@@ -112,14 +108,6 @@ class Windows:
         more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
         named = f"{'node' if len(names) == 1 else 'nodes'} {', '.join(names[:SHOWN])}{more}"
         return entries, WindowOutcome(True, ACCEPTED, f"keeps {named} from {when}{again}")
-
-    def _slots(self, window: CapacityWindow, begin: float, end: float) -> tuple[int, int]:
-        """Return the first slot of a window, notice to pods included, and the one after it."""
-        seconds, notice = self._clock.slot_seconds, window.notice_seconds
-        begin -= seconds if notice is None else notice
-        zero = self._clock.wall(self._clock.epoch)
-        first = math.floor((begin - zero) / seconds + SLACK)
-        return first, math.ceil((end - zero) / seconds - SLACK)
 
     def cause(self, entry: Entry[JobSpec], driver: Driver[JobSpec]) -> str | None:
         """Return which windows keep a waiting job from starting now; None if none does."""

@@ -9,10 +9,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from oasis.kubernetes.names import WINDOW_KIND
+from oasis.kubernetes.objects.oasis_job import SlotClock
 from oasis.kubernetes.objects.schema import checked, schema_of
 from oasis.model.errors import InstanceError, located_at
 
 WEEK = 7 * 86400.0  # seconds
+SLACK = 1e-3  # of a slot: a window may miss a boundary by this much without taking another slot
 AHEAD = 53  # weeks for which a window that repeats is foreseen
 
 
@@ -28,10 +30,11 @@ class CapacityWindow:
     labels: Mapping[str, str] = field(default_factory=dict)  # of the nodes, if none is named
     notice_seconds: float | None = None  # in which pods end before it begins; None: a slot
 
-    def concerns(self, name: str, labels: Mapping[str, str]) -> bool:
-        """Return whether the window applies to the node with this name and these labels."""
+    def concerns(self, node: Mapping[str, Any]) -> bool:
+        """Return whether the window applies to a node."""
         if self.nodes:
-            return name in self.nodes
+            return node["metadata"]["name"] in self.nodes
+        labels = node["metadata"].get("labels") or {}
         return all(labels.get(key) == value for key, value in self.labels.items())
 
     def times(self, now: float) -> Iterator[tuple[float, float]]:
@@ -43,6 +46,13 @@ class CapacityWindow:
         first = max(0, math.floor((now - self.end) / WEEK) + 1)
         for week in range(first, first + AHEAD):
             yield self.begin + week * WEEK, self.end + week * WEEK
+
+    def slots(self, clock: SlotClock, begin: float, end: float) -> tuple[int, int]:
+        """Return the first slot of a repetition, notice to pods included, and the one after it."""
+        notice = clock.slot_seconds if self.notice_seconds is None else self.notice_seconds
+        zero = clock.wall(clock.epoch)
+        first = math.floor((begin - notice - zero) / clock.slot_seconds + SLACK)
+        return first, math.ceil((end - zero) / clock.slot_seconds - SLACK)
 
 
 def parse_window(item: Mapping[str, Any]) -> CapacityWindow:
@@ -58,14 +68,6 @@ def parse_window(item: Mapping[str, Any]) -> CapacityWindow:
             raise InstanceError("end", "expected a time after begin", spec["end"])
         name, notice = item["metadata"]["name"], spec.get("noticeSeconds")
         return CapacityWindow(name, begin, end, "repeat" in spec, nodes, labels, notice)
-
-
-def window_or_error(item: Mapping[str, Any]) -> CapacityWindow | str:
-    """Read a ``CapacityWindow``; return what is wrong with one that makes no sense."""
-    try:
-        return parse_window(item)
-    except InstanceError as error:
-        return str(error)
 
 
 def _time(value: str, path: str) -> float:

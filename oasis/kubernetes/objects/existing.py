@@ -12,7 +12,7 @@ from typing import Any
 
 from oasis.kubernetes import names
 from oasis.kubernetes.api.resources import ResourceKind
-from oasis.kubernetes.objects.conditions import read_status
+from oasis.kubernetes.objects.conditions import read_status, said
 from oasis.kubernetes.objects.network import PodNetwork
 from oasis.kubernetes.objects.oasis_job import (
     DEFAULT_GRACE,
@@ -25,7 +25,13 @@ from oasis.kubernetes.objects.oasis_job import (
 )
 from oasis.kubernetes.objects.quantities import ResourceMap
 from oasis.kubernetes.objects.schema import checked, schema_of
-from oasis.kubernetes.objects.workload import API_VERSION, POD_SET, WORKLOADS, read_workloads
+from oasis.kubernetes.objects.workload import (
+    API_VERSION,
+    POD_SET,
+    WORKLOADS,
+    key_of,
+    read_workloads,
+)
 from oasis.model.errors import InstanceError, describe, located_at
 from oasis.model.groups import GROUPS
 from oasis.model.validation import integer
@@ -132,16 +138,13 @@ def _labelled(seen: ByPlural, kind: ExistingKind) -> list[Object]:
     ]
     if kind is not TRAINJOB or not items:
         return items
-    job_sets = {(*_name(j), _parent_of(j)): j["spec"] for j in seen.get(JOBSET.where.plural, ())}
-    whole: list[Object] = []
+    made, whole = seen.get(JOBSET.where.plural, ()), list[Object]()
+    job_sets = {(*key_of(each["metadata"]), _parent_of(each)): each["spec"] for each in made}
     for item in items:
-        parts = job_sets.get((*_name(item), item["metadata"]["uid"]), {}).get("replicatedJobs")
+        meta = item["metadata"]
+        parts = job_sets.get((*key_of(meta), meta["uid"]), {}).get("replicatedJobs")
         whole.append({**item, "spec": {**item["spec"], "replicatedJobs": parts}})
     return whole
-
-
-def _name(item: Object) -> tuple[str, str]:
-    return item["metadata"]["namespace"], item["metadata"]["name"]
 
 
 def job_items(seen: ByPlural) -> list[Job]:
@@ -160,7 +163,7 @@ def own_uid(meta: Object) -> str:
 
 def name_of(item: Object, kind: ExistingKind | None) -> str:
     """Return ``namespace/name`` of an OasisJob, ``namespace/kind/name`` of other kinds."""
-    return job_id(names.KIND if kind is None else kind.name, *_name(item))
+    return job_id(names.KIND if kind is None else kind.name, *key_of(item["metadata"]))
 
 
 def status_of(item: Object, kind: ExistingKind | None) -> dict[str, Any]:
@@ -221,21 +224,15 @@ def queue_of(item: Object) -> str | None:
     return (item["metadata"].get("labels") or {}).get(names.QUEUE)
 
 
-def is_indexed(item: Object) -> bool:
-    """Return whether each pod of a Job has an index, and with it a host name."""
-    return bool(item["spec"].get("completionMode") == "Indexed")
-
-
 def ended(item: Object, kind: ExistingKind) -> tuple[bool, str | None]:
     """Return whether an object is complete, and why it failed, or None if it did not fail."""
-    complete, failed = kind.ends
-    for entry in (item.get("status") or {}).get("conditions") or ():
-        if entry["status"] == "True" and entry["type"] == complete:
-            return True, None
-        if entry["status"] == "True" and entry["type"] == failed:
-            why = ": ".join(part for part in (entry.get("reason"), entry.get("message")) if part)
-            return False, f"its {kind.name} failed: {why}"
-    return False, None
+    complete, failed = (said(item, end) for end in kind.ends)
+    if complete.get("status") == "True":
+        return True, None
+    if failed.get("status") != "True":
+        return False, None
+    why = ": ".join(part for part in (failed.get("reason"), failed.get("message")) if part)
+    return False, f"its {kind.name} failed: {why}"
 
 
 def part_of(pod: Object) -> str | None:
@@ -340,7 +337,7 @@ def _network(kind: ExistingKind, item: Object) -> PodNetwork | None:
         return None
     schema = schema_of(names.KIND)["spec"]["properties"]["network"]
     framework = _noted(notes, names.FRAMEWORK, schema, "framework")
-    if kind is JOB and not is_indexed(item):
+    if kind is JOB and spec.get("completionMode") != "Indexed":
         expected = f"expected Indexed, so that pods have names ({names.FRAMEWORK})"
         raise InstanceError("spec.completionMode", expected, spec.get("completionMode"))
     if kind is JOB and not spec["template"]["spec"].get("subdomain"):
@@ -385,7 +382,7 @@ def _range(kind: ExistingKind, item: Object, count: int) -> tuple[int, int]:
 def counts_of(job: Object, workers: int) -> dict[str, int]:
     """Return the spec fields that set the workers of a Job; raise if it cannot be resized."""
     count, completions = job["spec"].get("parallelism", 1), job["spec"].get("completions")
-    if is_indexed(job):  # it can be resized if both change together
+    if job["spec"].get("completionMode") == "Indexed":  # it can be resized if both change together
         if completions != count:
             expected = f"expected as many as spec.parallelism, {count}: both are resized"
             raise InstanceError("spec.completions", expected, completions)

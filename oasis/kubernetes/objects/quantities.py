@@ -8,13 +8,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 from oasis.kubernetes.names import BANDWIDTH
 from oasis.model.errors import InstanceError
 from oasis.model.validation import LARGEST_AMOUNT, text
 
 Amounts = dict[str, Fraction]
+K = TypeVar("K")  # a resource, or a resource of a flavor
 NOTHING = Fraction(0)
 
 _DECIMAL = ("n", "u", "m", "", "k", "M", "G", "T", "P", "E")  # each is 1000 of the one before
@@ -129,15 +130,15 @@ def _most(one: Amounts, other: Amounts) -> Amounts:
     return {name: max(one.get(name, NOTHING), other.get(name, NOTHING)) for name in one | other}
 
 
-def summed(parts: Iterable[Mapping[str, Fraction]]) -> Amounts:
+def summed(parts: Iterable[Mapping[K, Fraction]]) -> dict[K, Fraction]:
     """Return the sum of several amounts, resource by resource."""
-    total: Amounts = {}
+    total: dict[K, Fraction] = {}
     for part in parts:
         take(total, part, -1)
     return total
 
 
-def take(room: Amounts, asked: Mapping[str, Fraction], sign: int = 1) -> None:
+def take(room: dict[K, Fraction], asked: Mapping[K, Fraction], sign: int = 1) -> None:
     """Subtract the amounts `asked` from `room` in place; with a sign of -1 add them."""
     for name, amount in asked.items():
         room[name] = room.get(name, NOTHING) - sign * amount

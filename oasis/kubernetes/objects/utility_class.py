@@ -8,11 +8,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from oasis.kubernetes import names
-from oasis.kubernetes.objects.existing import EXISTING
 from oasis.kubernetes.objects.oasis_job import UTILITY_FIELDS, SlotClock, parse_utility, parse_work
 from oasis.kubernetes.objects.schema import checked, schema_of
 from oasis.model.errors import InstanceError, located_at
-from oasis.model.utility import Piecewise, Sigmoid, Utility
+from oasis.model.utility import Sigmoid, Utility
 
 Object = Mapping[str, Any]
 
@@ -46,11 +45,7 @@ class UtilityClass:
 
 def claim_of(utility: Utility) -> float:
     """Return the most that a utility says its job is worth."""
-    if isinstance(utility, Sigmoid):
-        return float(utility.priority)
-    if isinstance(utility, Piecewise):
-        return float(utility.values[0])
-    return float(utility(0))
+    return float(utility.priority if isinstance(utility, Sigmoid) else utility(0))
 
 
 def parse_class(item: Object) -> UtilityClass:
@@ -113,23 +108,13 @@ class Classes:
             return f"is of {names.CLASS_KIND} {name}, which is for jobs in namespaces {served}"
         return utility_class
 
-
-def with_defaults(seen: Mapping[str, list[Any]], classes: Classes) -> dict[str, list[Any]]:
-    """Return a snapshot in which jobs without utility or work have those of their class."""
-    kinds = {kind.where.plural for kind in EXISTING} if classes else set()
-    return {
-        plural: [_filled(item, classes) for item in items] if plural in kinds else items
-        for plural, items in seen.items()
-    }
-
-
-def _filled(item: Any, classes: Classes) -> Any:
-    """Return a job with the utility and the work of its class, where it states none."""
-    meta = item["metadata"]
-    notes = meta.get("annotations") or {}
-    if notes.keys() >= {names.UTILITY, names.WORK}:
-        return item
-    utility_class = classes.find(notes.get(names.UTILITY_CLASS), meta["namespace"])
-    if isinstance(utility_class, str):  # whoever reads the job says so
-        return item
-    return {**item, "metadata": {**meta, "annotations": {**utility_class.defaults, **notes}}}
+    def filled(self, item: Object) -> Object:
+        """Return a job with the utility and the work of its class, where it states none."""
+        meta = item["metadata"]
+        notes = meta.get("annotations") or {}
+        if notes.keys() >= {names.UTILITY, names.WORK}:
+            return item
+        utility_class = self.find(notes.get(names.UTILITY_CLASS), meta["namespace"])
+        if isinstance(utility_class, str):  # whoever reads the job says so
+            return item
+        return {**item, "metadata": {**meta, "annotations": {**utility_class.defaults, **notes}}}

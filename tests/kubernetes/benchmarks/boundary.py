@@ -20,7 +20,6 @@ from typing import Any
 import pandas as pd
 
 import oasis
-from tests.kubernetes.cluster import owner_of
 from tests.unit.kubernetes.played import SLOT, Played, job, node, pods
 
 LOOKAHEAD = 500  # slots, as `oasis kubernetes run` has it
@@ -91,11 +90,9 @@ class Crowd(Played):
         for _ in range(2):
             for action in self.reconciler.steps(self.seen(), self.now()).actions:
                 self._carry_out(action)
-        mine: dict[str, dict[str, Any]] = {}
-        for pod in self.pods.values():
-            mine.setdefault(str(owner_of(pod)), {})[pod["metadata"]["name"]] = pod
-        for uid, found in mine.items():
-            self.reconciler.note(uid, found, self.now())
+        seen = self.seen()
+        for uid in seen.pods:
+            self.reconciler.note(uid, seen, self.now())
         for status in self.reconciler.statuses.values():
             status.written = dict(status.status)
 

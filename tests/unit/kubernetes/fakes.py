@@ -9,7 +9,8 @@ from experiments.evaluation.live import cluster_policy
 from oasis import PriceBounds
 from oasis.driver.driver import Driver
 from oasis.driver.entry import Facts
-from oasis.kubernetes.cluster.nodes import places_of, site_of
+from oasis.kubernetes.cluster.nodes import Machines
+from oasis.kubernetes.cluster.seen import Seen
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock, parse_job
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
 from oasis.model.instance import Instance
@@ -30,9 +31,8 @@ def specs_of(instance: Instance, clock: SlotClock = CLOCK) -> dict[str, tuple[Jo
 
 def site_for(instance: Instance, horizon: int | None, clock: SlotClock = CLOCK) -> Any:
     """The site of the nodes that an instance's servers become."""
-    nodes = {node["metadata"]["name"]: node for node in node_objects(instance.cluster)}
-    places = places_of(nodes.values(), None)
-    return site_of(places, nodes, {}, DEFAULT_RESOURCES, clock.work_seconds, horizon)
+    seen = Seen({"nodes": node_objects(instance.cluster)})
+    return Machines.of(seen, DEFAULT_RESOURCES, None, clock.work_seconds, horizon).site
 
 
 def cluster_with(name: str, instance: Instance, more: int = 0) -> FakeCluster:

@@ -308,9 +308,9 @@ class Played:
                 else:
                     failures.append((action.job, action_word(action), why))
             self.reconciler.did(actions, failures, self.now())
+            seen = self.seen()
             for uid in (*self.jobs, *self.batch):
-                mine = {n: trimmed_pod(pod) for n, pod in self.pods.items() if job_of(pod) == uid}
-                self.reconciler.note(uid, mine, self.now())
+                self.reconciler.note(uid, seen, self.now())
         else:
             raise AssertionError(f"there is always more to do: {actions}")
         for uid, job in self.reconciler.statuses.items():  # as `ClusterWriter` writes them
@@ -443,7 +443,7 @@ class Played:
         self.note(uid)
 
     def note(self, uid: str) -> None:
-        self.reconciler.note(uid, self.seen().pods.get(uid, {}), self.now())
+        self.reconciler.note(uid, self.seen(), self.now())
 
     # -- what is asked -----------------------------------------------------------------------------
 

@@ -226,6 +226,6 @@ def test_what_a_cluster_queue_has_and_can_borrow(row: dict[str, Any]) -> None:
         queues.append(cluster_queue(name, cohort, nominalQuota=str(most), **more))
     quota, seen = Quota(DEFAULT_RESOURCES), played.found()
     work = seen["workloads"][:1] + work
-    quota.look(Seen({**seen, "clusterqueues": queues, "workloads": work}))
+    quota.read_queues(Seen({**seen, "clusterqueues": queues, "workloads": work}))
     assert quota._free == {"team": {GPU: Fraction(row["free"])}}
     assert quota._total == {GPU: Fraction(row["free"])}

@@ -15,6 +15,7 @@ import oasis
 from oasis.kubernetes import names
 from oasis.kubernetes.acting import Delete, Target, reconcile
 from oasis.kubernetes.cluster.pods import WantedPod
+from oasis.kubernetes.cluster.seen import Seen
 from oasis.kubernetes.names import BANDWIDTH, KIND
 from oasis.kubernetes.objects.capacity_window import parse_window
 from oasis.kubernetes.objects.conditions import read_status
@@ -100,7 +101,7 @@ def test_a_gang_whose_workers_are_not_all_served_is_withdrawn_whole(
     }
     wanted = tuple(WantedPod(name, group, "n", "n") for name, group in groups.items())
     assert [spec.job.ps_needed(count) for count in (2, 4)] == [1, 2]
-    steps = reconcile([Target(spec, wanted, "plan", pods, 1)], [], {}, frozenset({"s1"}))
+    steps = reconcile([Target(spec, wanted, "plan", pods, 1)], [], Seen({}), frozenset({"s1"}))
     assert sum(isinstance(action, Delete) for action in steps.actions) == gone
 
 

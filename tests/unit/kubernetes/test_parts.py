@@ -37,13 +37,13 @@ from oasis.kubernetes.api.trimming import trimmed_node, trimmed_pod
 from oasis.kubernetes.api.watching import ObjectStore
 from oasis.kubernetes.cluster import pods as p
 from oasis.kubernetes.cluster.nodes import (
+    Machines,
     allocatable,
     foreign_use,
-    is_usable,
     places_of,
-    site_of,
 )
 from oasis.kubernetes.cluster.pods import Report, claimed, has_ended, reported
+from oasis.kubernetes.cluster.seen import Seen, is_usable
 from oasis.kubernetes.control import controller as loop
 from oasis.kubernetes.control.checkpoint import PART, Checkpoint
 from oasis.kubernetes.control.controller import SETTLE, Controller
@@ -174,11 +174,10 @@ def test_requests_are_counted_by_method_and_status() -> None:
 
 def test_nodes_become_machines_with_what_others_leave() -> None:
     roles = {"w10": "worker", "w9": "worker", "x": None, "p": "ps", "b": "both"}
-    nodes = {name: node(name, role, 4) for name, role in roles.items()}
-    places = places_of(nodes.values(), Fraction(1, 4))
-    assert [place.id for place in places] == ["b/worker", "w9", "w10", "b/ps", "p"]
     pod = foreign("f", "w9", cpu="3")
-    site = site_of(places, nodes, foreign_use([pod]), DEFAULT_RESOURCES, 60.0)
+    seen = Seen({"nodes": [node(name, role, 4) for name, role in roles.items()], "pods": [pod]})
+    site = Machines.of(seen, DEFAULT_RESOURCES, Fraction(1, 4), 60.0).site
+    assert [machine.id for machine in site.machines] == ["b/worker", "w9", "w10", "b/ps", "p"]
     cpu = site.resources.index("cpu")
     assert [machine.amounts[cpu] for machine in site.machines] == [48.0, 61.0, 64.0, 16.0, 64.0]
     pod["status"] = {"phase": "Succeeded"}

@@ -20,6 +20,8 @@ from experiments.evaluation.live import cluster_policy
 from experiments.evaluation.policies import POLICIES
 from oasis.kubernetes import names
 from oasis.kubernetes.acting import Delete, action_word
+from oasis.kubernetes.cluster.gangs import wanted_of
+from oasis.kubernetes.cluster.seen import Seen
 from oasis.kubernetes.objects.quantities import requests_of
 from tests.unit.kubernetes.kueue import Queued
 from tests.unit.kubernetes.played import (
@@ -256,7 +258,8 @@ class Scenario(Played):
                 pod["metadata"]["annotations"][names.LOSS] = str(given["loss"])
 
     def chief(self, uid: str) -> dict[str, Any]:
-        (first, *_) = self.reconciler._wanted(self.reconciler.driver.by_uid[uid], {})
+        entry, places = self.reconciler.driver.by_uid[uid], self.reconciler.machines.places
+        (first, *_) = wanted_of(entry, places, Seen({}))
         return self.pods[first.name]
 
     def do_others(self, gpus: dict[str, int]) -> None:

@@ -223,7 +223,7 @@ def quote(
     with located_at(source=file):
         spec = parse_job(item, clock, cluster.resources_of(gpu))
     nodes, _ = objects.list_all(NODES)
-    spec = Admission(places_of(nodes, None), nodes).required(spec, ())
+    spec = Admission(places_of(nodes, None), nodes).on_admitting(spec, ())
     policy = planner_of(memory)
     # A job that is submitted now is decided on at the next boundary.
     now = max(clock.slot(time.time()) + 1, memory["driver"]["slot"])

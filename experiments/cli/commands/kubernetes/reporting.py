@@ -78,7 +78,7 @@ class Reach:
         admission = Admission(machines.places, nodes)
         # By slot, then in order of creation, as the controller takes jobs in.
         rows = sorted(
-            (slot - first, age, k, admission.required(spec, ()))
+            (slot - first, age, k, admission.on_admitting(spec, ()))
             for k, (slot, age, spec) in enumerate(arrived)
         )
         about = {"imported": "kubernetes", "server": self.objects.connection.host}
