@@ -126,9 +126,9 @@ class SolveState:
     def record_solution(
         self, schedules: Mapping[str, Schedule], by: str | None = None, worth: float | None = None
     ) -> float:
-        """Verify schedules, if nobody has found their `worth` so, and record them; return it.
+        """Record schedules, found by this phase or `by`, if they are better; return their worth.
 
-        They were found by the current phase or `by`; those that are no better are not kept.
+        They are verified here, unless the caller has done so and gives `worth`.
         """
         worth = verify(self.instance, schedules) if worth is None else worth
         if self.incumbent is None or worth > self.incumbent:
@@ -352,10 +352,11 @@ def decide(
     try:
         policy = make()
         run = simulate(state.instance, policy, on_decision=note)
+        worth = verify(state.instance, run)
     except KeyboardInterrupt:
         state.record_solution(decided)
         raise
-    worth = state.record_solution(run.schedules, worth=verify(state.instance, run))
+    state.record_solution(run.schedules, worth=worth)
     prices = None
     if isinstance(policy, OASiS):
         prices = OnlinePrices(policy.ledger.worker_prices, policy.ledger.ps_prices, run.schedules)
