@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from oasis.certify.verify import verify
+from oasis.certify.verify import HasSchedules, verify
 from oasis.model.decision import Decision
 from oasis.model.errors import SolverError
 from oasis.model.instance import Instance
@@ -124,14 +124,18 @@ class SolveState:
         self._report()
 
     def record_solution(
-        self, schedules: Mapping[str, Schedule], by: str | None = None, worth: float | None = None
+        self,
+        found: HasSchedules | Mapping[str, Schedule],
+        by: str | None = None,
+        worth: float | None = None,
     ) -> float:
-        """Verify schedules, if nobody has found their `worth` so, and record them; return it.
+        """Record what this phase or `by` has found, if it is better; return what it is worth.
 
-        They were found by the current phase or `by`; those that are no better are not kept.
+        It is verified here, unless the caller has done so and gives `worth`.
         """
-        worth = verify(self.instance, schedules) if worth is None else worth
+        worth = verify(self.instance, found) if worth is None else worth
         if self.incumbent is None or worth > self.incumbent:
+            schedules = found if isinstance(found, Mapping) else found.schedules
             self._best = (worth, schedules, self.phase if by is None else by)
             LOGGER.info("incumbent %g by %s", worth, self._best[2])
             self._check()
@@ -352,10 +356,10 @@ def decide(
     try:
         policy = make()
         run = simulate(state.instance, policy, on_decision=note)
+        worth = state.record_solution(run)
     except KeyboardInterrupt:
         state.record_solution(decided)
         raise
-    worth = state.record_solution(run.schedules, worth=verify(state.instance, run))
     prices = None
     if isinstance(policy, OASiS):
         prices = OnlinePrices(policy.ledger.worker_prices, policy.ledger.ps_prices, run.schedules)

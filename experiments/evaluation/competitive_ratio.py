@@ -11,7 +11,12 @@ from functools import partial
 from types import EllipsisType
 from typing import Any
 
-from oasis.certify.certificate import Certificate, WeakDuality, any_certificate, certify
+from oasis.certify.certificate import (
+    Certificate,
+    WeakDuality,
+    any_certificate,
+    certify,
+)
 from oasis.certify.verify import verify
 from oasis.model.decision import Decision
 from oasis.model.document import entry, flag, mapping, optional, real

@@ -215,8 +215,9 @@ def certify(instance: Instance, run: PricedRun) -> Certificate | WeakDuality:
         got = describe_or_read(run, "read_result")
         raise TypeError(f"run: expected a Run of OASiS, got {got}")
     if run.bounds is None:
-        none = f"policy {run.policy!r} has no prices, so Theorem 4 says nothing of it"
-        raise InputError("", none)
+        raise InputError(
+            "", f"policy {run.policy!r} has no prices, so Theorem 4 says nothing of it"
+        )
     bounds, cluster = run.bounds, instance.cluster
     laws: PerGroup[Prices] = bounds
     # Usage is added up from the schedules: the run's own ledger

@@ -136,13 +136,13 @@ def _unit_costs(
     prices: FloatArray,
 ) -> list[float]:
     """Return the costs, in order, of the `limit` cheapest tasks that the empty `machines` hold."""
-    needs = [demand.get(name, 0.0) for name in resources]
+    needs = np.array([demand.get(name, 0.0) for name in resources])
     costs: list[float] = []
     for server, capacity in machines.items():
         ratios = [
-            min(float(limit), float(available) / need)
-            for available, need in zip(capacity, needs, strict=True)
-            if need > 0
+            min(float(limit), float(capacity[r]) / float(needs[r]))
+            for r in range(len(needs))
+            if needs[r] > 0
         ]
         fits = min([limit, *(int(rounding.floor(ratio)) for ratio in ratios)])
         costs.extend([float(np.dot(prices[server], needs))] * fits)

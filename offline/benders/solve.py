@@ -59,7 +59,7 @@ class Benders(Method[BendersParams]):
         """Return the decomposition, after solving the LP and running heuristics to guide it."""
         params, state, arrays = self.params, problem.state, problem.arrays
         assert problem.start.prices is not None
-        best = BestSolution.of(arrays, state)
+        best = BestSolution(arrays, state)
         windows = WindowSearch(arrays, best, rng)
         windows.start(stop.share(SEARCH_SHARE).within(params.search_limit))
         state.enter(Phase.CONFIGURATION_LP)
@@ -79,7 +79,7 @@ class Benders(Method[BendersParams]):
         prices, arrays = problem.start.prices, problem.arrays
         assert prices is not None
         with problem.state.in_time():
-            best = BestSolution.of(arrays, problem.state)
+            best = BestSolution(arrays, problem.state)
             duals = DualValues.of(arrays, prices.worker, prices.ps, problem.state.budget)
             windows = WindowSearch(arrays, best, rng)
             parts = Parts.of(arrays, duals, best, windows, rng, self.params)

@@ -40,7 +40,7 @@ class Heuristics:
     ) -> None:
         self.problem, self.params, self.stop, self.rng = problem, params, stop, rng
         self.state, self.arrays = problem.state, problem.arrays
-        self.best = BestSolution.of(self.arrays, self.state)
+        self.best = BestSolution(self.arrays, self.state)
         self.windows = WindowSearch(self.arrays, self.best, rng)
 
     def start(self) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 
@@ -105,17 +104,12 @@ BETTER = 1e-12  # relative: what rounding may add to a total utility
 class BestSolution:
     """The incumbent as a `PartialSolution`; solutions that are better are verified and recorded."""
 
-    def __init__(self, start: PartialSolution, state: SolveState) -> None:
-        self.solution = start
+    def __init__(self, arrays: OfflineArrays, state: SolveState) -> None:
+        self.solution = PartialSolution(arrays, state.schedules)
         self.is_own = False
         self.state = state
         if state.incumbent is None:  # else it was verified when it became the incumbent
-            state.record_solution(start.by_id)
-
-    @classmethod
-    def of(cls, arrays: OfflineArrays, state: SolveState) -> Self:
-        """Start from the incumbent of `state`."""
-        return cls(PartialSolution(arrays, state.schedules), state)
+            state.record_solution(self.solution.by_id)
 
     @property
     def value(self) -> float:

@@ -211,20 +211,17 @@ def note_held(trace: PlainTrace, sizes: tuple[int, ...]) -> None:
         trace.notes = (*trace.notes, f"{what} {total:,}: {when}")
 
 
-def how_it_was_read(trace: PlainTrace) -> list[str]:
-    """Return sentences that say what of a trace was left out, guessed or rounded."""
-    left_out = malformed_sentences({"jobs": trace.malformed})
-    return [*(f"left out: {sentence}" for sentence in left_out), *trace.notes]
-
-
-def say_how_it_was_read(trace: PlainTrace, *, is_guessed: bool) -> None:
-    """Say on standard error what was left out of a trace, and its format if `is_guessed`."""
+def say_how_it_was_read(trace: PlainTrace, *, is_guessed: bool) -> list[str]:
+    """Say, and return, what of a trace was left out, guessed or rounded; first a guessed format."""
     if is_guessed:
         console.note(f"read as {trace.format} (--format)")
-    for sentence in how_it_was_read(trace):
+    left_out = malformed_sentences({"jobs": trace.malformed})
+    said = [*(f"left out: {sentence}" for sentence in left_out), *trace.notes]
+    for sentence in said:
         console.note(sentence)
     if not trace.is_whole:
         console.note(trace.kept)
+    return said
 
 
 def _about(trace: PlainTrace) -> dict[str, Any]:

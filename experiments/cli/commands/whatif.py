@@ -183,7 +183,7 @@ def command(
     replay.note_held(trace, sizes)
     only = f"only at the load of the trace: {len(jobs):,} jobs (--loads)" if not at else ""
     left_out = "" if policies else left_out_note(CHOSEN)
-    replay.say_how_it_was_read(trace, is_guessed=format is None)
+    said = replay.say_how_it_was_read(trace, is_guessed=format is None)
     for note in filter(None, (how, only, worth and f"utility: {worth}", left_out)):
         console.note(note)
     result, each = cells.compared(scenarios, chosen, run, each=table is not None)
@@ -193,7 +193,7 @@ def command(
         "jobs": len(jobs),
         "format": trace.format,
         "kept": trace.kept,
-        "notes": list(filter(None, (*replay.how_it_was_read(trace), how))),
+        "notes": list(filter(None, (*said, how))),
         "placement": placement,
         "utilities": worth,
         "trace": file_reference(file),

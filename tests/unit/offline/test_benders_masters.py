@@ -31,7 +31,7 @@ from offline.benders.decomposition import (
 )
 from offline.benders.master import CountModel
 from offline.benders.subproblem import Separation
-from offline.heuristics.best_solution import BestSolution, PartialSolution
+from offline.heuristics.best_solution import BestSolution
 from offline.model.arrays import OfflineArrays
 from offline.params import BendersParams
 from offline.periods import (
@@ -249,7 +249,7 @@ CROSSING = instance_of(
 def periods_of(instance: Instance) -> PeriodBound:
     """Two periods of three slots."""
     arrays, state = OfflineArrays.of(instance), SolveState(instance, WorkLimit(1000.0).start())
-    best = BestSolution(PartialSolution(arrays, {}), state)
+    best = BestSolution(arrays, state)
     master = CountModel(arrays)
     return PeriodBound(master, Separation(master), best, 3)
 

@@ -314,7 +314,7 @@ def test_a_search_in_windows_chooses_forms():
     for instance, exact in solved("forms", 50):
         state = SolveState(instance, Budget())
         arrays = OfflineArrays.of(instance)
-        best = BestSolution(PartialSolution(arrays), state)
+        best = BestSolution(arrays, state)
         search = WindowSearch(arrays, best, np.random.default_rng(0))
         search.start(Budget(0.05, WorkCounter()))
         assert oasis.verify(instance, best.solution.by_id) <= exact * (1 + 1e-9)

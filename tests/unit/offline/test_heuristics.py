@@ -31,7 +31,7 @@ EVERYBODY = range(len(ARRAYS.jobs))
 
 def nothing(instance: oasis.Instance = INSTANCE) -> BestSolution:
     """No job admitted yet."""
-    return BestSolution.of(OfflineArrays.of(instance), SolveState(instance, Budget()))
+    return BestSolution(OfflineArrays.of(instance), SolveState(instance, Budget()))
 
 
 def search_of(instance: oasis.Instance = INSTANCE) -> WindowSearch:

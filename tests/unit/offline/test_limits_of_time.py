@@ -66,7 +66,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 def built(what: str, arrays: OfflineArrays, budget: Budget) -> int:
     """Build a part of a solve; return what it consists of: variables and rows, or jobs."""
     if what == "window search":
-        best = BestSolution.of(arrays, SolveState(INSTANCE, budget))
+        best = BestSolution(arrays, SolveState(INSTANCE, budget))
         WindowSearch(arrays, best, np.random.default_rng(0))
         return len(arrays.jobs)
     if what == "dual values":

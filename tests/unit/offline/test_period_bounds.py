@@ -15,7 +15,7 @@ from offline import periods as bounding
 from offline import solve
 from offline.benders.master import CountModel
 from offline.benders.subproblem import Separation
-from offline.heuristics.best_solution import BestSolution, PartialSolution
+from offline.heuristics.best_solution import BestSolution
 from offline.model.arrays import OfflineArrays
 from offline.periods import PeriodBound, PeriodModel, rate_row
 from offline.state import SolveState
@@ -136,7 +136,7 @@ def test_at_any_prices_periods_add_up_to_a_bound(instance, cutting, seed):
 @given(INSTANCES, st.integers(1, 3), st.sampled_from([0.0, 0.1]))
 def test_rounds_never_end_below_the_optimum(instance, slots, step):
     arrays, state = OfflineArrays.of(instance), SolveState(instance, WorkLimit(1000.0).start())
-    best = BestSolution(PartialSolution(arrays, {}), state)
+    best = BestSolution(arrays, state)
     master = CountModel(arrays)
     assume(master.jobs and arrays.horizon > 1)
     with mock.patch.multiple(bounding, STEP=step, SLOW=0.0):

@@ -52,7 +52,9 @@ def heuristic(
     problem = Instance(horizon, on, jobs)
     arrays = OfflineArrays.of(problem)
     model, state = CountModel(arrays), SolveState(problem, WorkLimit(60.0).start())
-    best = BestSolution(PartialSolution(arrays, known), state)
+    if known:
+        state.record_solution(known)
+    best = BestSolution(arrays, state)
     state.record_bound(model.trivial_bound)
     free = [np.zeros((horizon, *group.capacity.shape)) for group in (arrays.worker, arrays.ps)]
     duals = DualValues.of(arrays, *free)

@@ -14,7 +14,7 @@ from offline.benders.master import CountModel
 from offline.benders.primal import PrimalHeuristic
 from offline.benders.replanning import Replanning
 from offline.benders.subproblem import Separation
-from offline.heuristics.best_solution import BestSolution, DualValues, PartialSolution
+from offline.heuristics.best_solution import BestSolution, DualValues
 from offline.model.arrays import OfflineArrays
 from offline.state import SolveState
 from tests.oracle.odds import crossed, quarrels
@@ -35,7 +35,7 @@ def test_schedules_verify_and_values_rise_to_the_optimum_at_most(instance, seed,
     values: list[float] = []
     record = state.record_solution
     state.record_solution = lambda found: values.append(record(found)) or values[-1]
-    best = BestSolution(PartialSolution(arrays), state)
+    best = BestSolution(arrays, state)
     state.record_bound(model.trivial_bound)
     free, ps_free = (
         np.zeros((arrays.horizon, *group.capacity.shape)) for group in (arrays.worker, arrays.ps)
