@@ -269,7 +269,7 @@ with logging_to_stderr():
 def test_it_runs_up_to_the_slot_that_is_asked_for_or_a_signal(
     stop_after: int | None, ends: list[int]
 ) -> None:
-    found = []
+    found: list[bool] = []
 
     def run(over: Any) -> None:
         found.extend(over(SimpleNamespace(slot=slot)) for slot in (None, 1, 2))
