@@ -164,6 +164,13 @@ def test_a_job_that_is_done_has_no_work_left():
     assert settled == [("b", 2.0, None), ("a", 0.0, 0.3)]
 
 
+def test_what_saving_keeps_busy_is_counted_by_resource():
+    site = Site(("gpu", "cpu"), (Machine("m", (2.0, 8.0)),))
+    paused = Script({0.0: Plan({0: ON_A}), 4.0: Plan({0: NOTHING}), 9.0: Plan()})
+    outcome = replay(Workload.of(site, [job(work=20.0)]), paused, costs=ChangeCosts(save=3.0))
+    assert outcome.saving == (3.0, 0.0)
+
+
 def test_time_of_the_policy_is_part_of_the_time_of_the_run():
     class Slow(Script):
         def decide(self, view: View) -> Plan:
