@@ -131,7 +131,9 @@ class Queued(Played):
         name = body["metadata"]["uid"]
         assert (method, path) == ("PATCH", f"/apis/batch/v1/namespaces/ns/jobs/{name}")
         self.batch[name] = merged(self.batch[name], body)
-        self.wrote += [f"resize to {body['spec']['parallelism']}"] if "spec" in body else []
+        if "spec" in body:
+            when = "" if self.looks > 2 else " too soon"
+            self.wrote.append(f"resize to {body['spec']['parallelism']}{when}")
         self.looks += 1
         stopped = condition("Suspended", self.looks > 2, "JobSuspended")
         return {**self.batch[name], "status": {"conditions": [stopped]}}
