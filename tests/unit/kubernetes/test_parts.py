@@ -55,6 +55,7 @@ from oasis.kubernetes.objects.existing import EXISTING
 from oasis.kubernetes.objects.manifests import own, shared
 from oasis.kubernetes.objects.node_affinity import NodeRules
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES, requests_of
+from oasis.kubernetes.objects.workload import without_quota
 from oasis.model.decision import Decision
 from oasis.model.errors import InputError, InstanceError
 from tests.unit.kubernetes.fake_api import FakeConnection, controller, status_writer, store, writer
@@ -278,6 +279,27 @@ def test_what_is_told_on_a_job_is_logged_with_its_fields(caplog) -> None:  # typ
     (line,) = caplog.records
     assert (line.job, line.reason) == ("ns/a", "Planned")
     assert line.getMessage() == "ns/a: Planned: 2 workers"
+
+
+def test_only_a_workload_that_was_started_lacks_quota() -> None:
+    lacks = {"conditions": [{"type": "QuotaReserved", "status": "False", "message": "none left"}]}
+    for spec, why in (
+        ({"suspend": False}, ""),
+        ({"alone": True, "suspend": True}, ""),
+        ({"alone": True, "suspend": False}, "no quota: none left"),
+    ):
+        assert without_quota({"spec": spec, "status": lacks}) == why
+
+
+def test_a_fault_in_writing_one_status_is_handed_back() -> None:
+    class Broken(FakeConnection):
+        def request(self, *_: Any, **__: Any) -> Any:
+            raise TypeError("odd")
+
+    clerk, job = writer(Broken()), status_writer("a")
+    job.say("Placed", "True", "Planned", "2 workers", 0.0)
+    assert isinstance(clerk._write(job), TypeError)
+    clerk.close()
 
 
 def ask(port: int, path: str, host: str = "127.0.0.1") -> tuple[int, str]:
