@@ -194,14 +194,13 @@ def fair_shares(
     # All dominant shares grow at the pace of 1: one number is the level of all that still grow.
     pace = {index: portion / portion.max() for index, portion in portions.items() if portion.max()}
     caps = {index: float(portions[index].max()) * most[index] for index in pace}
-    free = supply.copy()
-    growing = [index for index in pace if not (free[pace[index] > 0] <= NEGLIGIBLE).any()]
-    level = 0.0
+    free, level, growing = supply.copy(), 0.0, list(pace)
     while growing:
         drain = np.sum([pace[index] for index in growing], axis=0)
         used = drain > 0
         # To the next event: a resource runs out, or a job has all it can use. One of them ends in
-        # each step, so there are as many steps as jobs and resources at most.
+        # each step, so there are as many steps as jobs and resources at most. A resource of which
+        # there is nothing ends in the first, of length 0.
         step = min(
             float((free[used] / drain[used]).min()),
             min(caps[index] for index in growing) - level,

@@ -262,7 +262,7 @@ class Driver(World, Generic[Spec]):
                 if self.slot is not None and entry.arrived > self.slot:
                     entry.early = facts.done[entry.spec.uid]
                 entry.done = max(0.0, facts.done[entry.spec.uid] - entry.early)
-            is_used_up = entry.work - entry.done <= TOLERANCE * max(1.0, entry.work)
+            is_used_up = entry.work - entry.done <= TOLERANCE * entry.work
             if entry.spec.ends_itself and is_used_up and entry.job is not NO_JOB:
                 entry.extend()
             loss = facts.losses.get(entry.spec.uid)

@@ -148,13 +148,11 @@ class Replanning:
 
     def _completions(self) -> dict[int, int]:
         """Completions, by form, of best schedules that do not lie within the open slots."""
-        completions = {}
-        for form, schedule in self.best.solution.by_form.items():
-            slots = schedule.workers[:, SLOT]
-            is_inside = self._slots.start <= slots.min() and slots.max() < self._slots.stop
-            if not is_inside:
-                completions[form] = schedule.completion
-        return completions
+        return {
+            form: schedule.completion
+            for form, schedule in self.best.solution.by_form.items()
+            if not np.isin(schedule.workers[:, SLOT], self._slots).all()
+        }
 
     def _outside(self) -> Limits:
         """Variable bounds that fix the counts outside of the open slots to the best schedules."""

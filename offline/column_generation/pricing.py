@@ -169,7 +169,7 @@ class StabilityCentre:
     ps_prices: FloatArray
     bound: float = math.inf
     cut_duals: FloatArray = field(default_factory=lambda: NO_CUTS)
-    smoothing: float = field(init=False, default=0.0)
+    smoothing: float = 0.0
 
     def move(
         self,

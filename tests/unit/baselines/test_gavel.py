@@ -246,14 +246,19 @@ def test_finish_time_fairness_is_the_root_of_a_sum_where_all_machines_are_alike(
 
 def test_in_strict_rounds_nothing_begins_before_the_round_ends():
     """Here b waits for 6, where a round ends; with X from before it waits until nothing runs."""
+
+    def ends(*work: tuple[str, float, float], **options: Any) -> Any:
+        jobs = [PlainJob(name, 60.0 * at, 60.0 * long, 1) for name, at, long in work]
+        workload = rigid_workload(jobs, servers=1, gpus_per_server=4)
+        outcome = replay(workload, Gavel(rounds="strict", **options))
+        return pytest.approx([job.end / 60.0 for job in outcome.jobs if job.end])
+
     work = [("a", 0.0, 13.0), ("b", 1.0, 2.0), ("c", 14.0, 3.0), ("d", 14.5, 2.0)]
-    jobs = [PlainJob(name, 60.0 * at, 60.0 * long, 1) for name, at, long in work]
-    workload = rigid_workload(jobs, servers=1, gpus_per_server=4)
-    strict = Gavel(objective="max-min-fairness", rounds="strict", reset_minutes=0.0)
-    ends = [job.end / 60.0 for job in replay(workload, strict).jobs if job.end]
-    assert ends == pytest.approx([13.0, 8.0, 17.0, 19.0])
-    later = [job.end / 60.0 for job in replay(workload, Gavel(rounds="strict")).jobs if job.end]
-    assert later == pytest.approx([13.0, 15.0, 18.0, 17.0])
+    quick = {"objective": "max-min-fairness", "reset_minutes": 0.0}
+    assert ends(*work, **quick) == [13.0, 8.0, 17.0, 19.0]
+    assert ends(*work) == [13.0, 15.0, 18.0, 17.0]
+    # Nobody waited at 6; a round ends there all the same, and the next at 12.
+    assert ends(("a", 0.0, 13.0), ("b", 8.0, 2.0), **quick) == [13.0, 14.0]
 
 
 @pytest.mark.parametrize("seed", [1, 2])

@@ -210,6 +210,7 @@ def test_every_number_is_whole_or_its_column_is_named_as_not_shown(table, width)
     shown, _, left_out = " ".join(out.split()).partition("not shown for want of width: ")
     count = len(columns) - len(left_out.split(", ") if left_out else [])
     letters = "".join(shown.split())
+    assert all(name in left_out for name, _ in columns[count:])
     assert "with_a_name/of/a/file.json" in out
     for k in range(len(columns)):
         for row in rows if k < count else ():

@@ -59,6 +59,7 @@ def lease(holder: str, ago: float) -> dict[str, Any]:
         (Leases({"spec": {}}), False, "has never run"),
         (Leases(lease("one", 5.0)), True, "is at work"),
         (Leases(lease("one", -60.0)), True, "is at work"),
+        (Leases(lease("one", 25.0)), True, "is at work"),
         (Leases(lease("one", 47.0)), False, "no sign of life for 47 s"),
         (Leases(lease("", 9.0)), False, "was ended 9 s ago"),
         (Leases(None, 403), None, "no right to read its lease"),

@@ -74,6 +74,11 @@ def test_quick_work_says_nothing(capsys, monkeypatch):
     assert capsys.readouterr() == ("", "")
     assert "cells" not in terminal.getvalue()
     assert "incumbent" not in terminal.getvalue()
+    monkeypatch.setattr(progress, "PATIENCE_SECONDS", 0.0)
+    with counter("cells", total=4) as advance:
+        advance("of a sweep")
+    assert "cells of a sweep" in terminal.getvalue()
+    assert " 25%" in terminal.getvalue()
 
 
 @pytest.mark.usefixtures("hasty")

@@ -8,10 +8,12 @@ import tomllib
 import xml.etree.ElementTree as ET
 from base64 import b64decode
 from dataclasses import replace
+from hashlib import sha256
 from html import unescape
 from pathlib import Path
 from typing import Any
 
+import matplotlib as mpl
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -25,17 +27,22 @@ from experiments.cli.options import note_unused
 from experiments.evaluation import tables
 from experiments.evaluation.comparison import Comparison, compare, replay_each
 from experiments.figures import FIGURES
-from experiments.plotting import comparison, plot_comparison, run_page
+from experiments.plotting import comparison, files, plot_comparison, run_page
 from experiments.plotting.canvas import as_written, new_figure, shorten
+from experiments.plotting.comparison import sweep_page
+from experiments.plotting.whatif import pictures
 from experiments.report import sections as pages
 from experiments.sweep import expand, run_sweep, summarise, sweep_config
 from experiments.sweep.summary import columns_of, label, notes_of, rows_of
 from oasis.model.errors import InputError
 from oasis.scheduling import BasePolicy, Plan
 from oasis.simulator import Workload, elastic_from_dict
+from oasis.simulator.result import result_from_dict
 from tests.builders import elastic_data, elastic_file
 from tests.builders import exit_code as oasis_command
 from tests.recorded.outputs import repeatable
+from tests.unit.experiments.test_damaged_results import whatif
+from tests.unit.experiments.test_figures import PUBLISHED_BY
 from tests.unit.experiments.test_values import VALUES
 
 NASTY = '<script>alert("1 & 2")</script>-->'
@@ -202,7 +209,7 @@ def test_names_with_dollars_are_no_formulas(instance):
         pages.section_of("$\\ratio{$.json", ratio, made),
     ]
     ET.fromstring(pages.report_page(sections))
-    drawn = new_figure(2.0, 1.0).text(0.5, 0.5, shorten("a $5$ \\$ job"))
+    drawn = new_figure(2.0, 1.0).text(0.5, 0.5, shorten("a $5$ \\$ job", most=12))
     assert drawn._preprocess_math(drawn.get_text()) == ("a $5$ \\$ job", False)
     with rc_context({"text.parse_math": False}):
         assert as_written("a $5$ job") == "a $5$ job"
@@ -254,6 +261,8 @@ def test_a_sweep_has_its_grid_means_with_intervals_and_pictures_on_the_page(swep
     means = summarise(result.frame, result.task.headline)
     assert [note for note in notes_of(means, result.task.headline) if note not in text] == []
     assert set(rows_of(means, result.task.headline)) <= set(shown)
+    points = sweep_page(result.frame).axes[0].get_yticklabels()
+    assert len({point.get_text() for point in points}) == len(means)
 
 
 @pytest.mark.parametrize("name", GRIDS)
@@ -270,6 +279,19 @@ def test_the_grids_of_the_figures_are_written_so_that_they_can_be_read(name):
     rows = [cell.columns for cell in cells]
     again = expand(sweep_config(tomllib.loads(pages.toml_of(pages.grid_of(rows)))))
     assert [cell.key for cell in again] == [cell.key for cell in cells]
+
+
+@pytest.mark.skipif(not mpl.__version__.startswith(PUBLISHED_BY), reason="other letters")
+def test_pictures_are_those_recorded(documents, instance, swept):
+    drawn = {name: files.picture_of(data, name, instance) for name, data in documents.items()}
+    for name, path in swept.items():
+        drawn[f"sweep of {name}"] = sweep_page(comparison.read_sweep(path).to_pandas())
+    for figure, words in pictures(result_from_dict(whatif())):
+        drawn[re.split("[,:.]", words)[0]] = figure
+    drawn["one measure"] = plot_comparison(result_from_dict(documents["compare"])).figure
+    texts = {name: files.svg_text(figure) for name, figure in drawn.items()}
+    found = {name: sha256(text.encode()).hexdigest()[:16] for name, text in texts.items()}
+    assert found == VALUES["pictures"]
 
 
 def test_the_lines_on_the_page_run_as_they_are(swept, call):

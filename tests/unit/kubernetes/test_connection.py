@@ -305,8 +305,10 @@ def test_answers_that_are_late_lose_no_lease(monkeypatch: pytest.MonkeyPatch) ->
     assert api.asked[2:] == [api.asked[-1]] * (len(api.asked) - 2)
 
 
-def test_no_attempt_of_a_write_begins_once_the_lease_has_run_out() -> None:
-    left, asked = [4.0], []
+def test_no_attempt_of_a_write_begins_once_the_lease_has_run_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    left, asked, waits = [4.0], [], list[float]()
 
     def busy(request: Any, _: str) -> tuple[int, Any]:
         asked.append(f"{request.command} {request.path.partition('?')[0]}")
@@ -315,9 +317,11 @@ def test_no_attempt_of_a_write_begins_once_the_lease_has_run_out() -> None:
         return 503, {"reason": "ServiceUnavailable", "message": "busy"}
 
     with serving(busy) as host:
-        plain = connection(host, attempts=3, longest_wait=0.01)
+        plain = connection(host, attempts=3, first_wait=0.01, longest_wait=0.015)
+        monkeypatch.setattr(plain.stopping, "wait", waits.append)
         with pytest.raises(ApiError, match="503"):
             plain.request("PATCH", "/a", left=lambda: left[0])
+        assert 0.005 <= waits[0] <= 0.01 <= waits[1] <= 0.015, "twice as long, at most so long"
         with pytest.raises(TooLateError):
             plain.request("PATCH", "/b", left=lambda: left[0])
         with pytest.raises(TooLateError):

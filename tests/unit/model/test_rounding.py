@@ -25,6 +25,7 @@ from oasis.model import rounding
         (2 - 1e-10, 2, 2),
         (2 + 1e-8, 2, 3),
         (2 - 1e-8, 1, 2),
+        (1.5e-9, 0, 1),  # below 1 the tolerance is that of 1
         (1e9 + 0.5, 1_000_000_001, 1_000_000_000),  # the tolerance is relative: 1 in 1e9
     ],
 )

@@ -47,6 +47,8 @@ def test_schedules_verify_and_values_rise_to_the_optimum_at_most(instance, seed,
     primal = PrimalHeuristic(model, separation, best, duals, rng)
     with mock.patch.object(replanning, "FIRST_JOBS", len(arrays.jobs)):
         search = Replanning(model, separation, primal, best, duals, rng, span)
+    for search.span in (1, 2, span):
+        assert all(slot in search._window(slot) for slot in range(arrays.horizon))
     search.search(state.budget.within(0.5))
     assert values == sorted(values)
     assert best.value <= verify(instance, optimum(instance)) * (1 + 1e-9)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import Any
 
 import numpy as np
@@ -165,8 +165,13 @@ def test_a_job_that_is_done_has_no_work_left():
 
 
 def test_time_of_the_policy_is_part_of_the_time_of_the_run():
+    class Slow(Script):
+        def decide(self, view: View) -> Plan:
+            sleep(0.005)
+            return super().decide(view)
+
     begin = perf_counter()
-    outcome = replay(workload(job()), Script({k: Plan({0: ON_A}) for k in (0.0, 1.0, 2.0)}))
+    outcome = replay(workload(job()), Slow({k: Plan({0: ON_A}) for k in (0.0, 1.0, 2.0)}))
     elapsed = perf_counter() - begin
     assert outcome.calls == 4
     assert 0.0 < outcome.policy_seconds + outcome.simulator_seconds <= elapsed
@@ -278,9 +283,9 @@ def test_training_is_seen_through_its_curve_at_the_ticks_of_the_clock_while_it_w
 
 
 def test_noise_comes_from_the_seed_and_does_not_depend_on_who_looks_or_when():
-    def seen(seed: int, *watch: float) -> Any:
+    def seen(seed: int, *watch: float, interval: float = 2.0, noise: float = 0.1) -> Any:
         policy = Looking({0.0: Plan({0: ON_A}), **{time: Plan() for time in watch}})
-        looked = Observation(2.0, 0.1, seed)
+        looked = Observation(interval, noise, seed)
         replay(workload(job(work=10.0, curve=CURVE)), policy, observation=looked)
         return np.array(policy.looks[9.0][0])
 
@@ -288,6 +293,8 @@ def test_noise_comes_from_the_seed_and_does_not_depend_on_who_looks_or_when():
     assert once == pytest.approx(often)
     assert (once != seen(2, 9.0)).any()
     assert once[:, 0].tolist() == [0.0, 2.0, 4.0, 6.0, 8.0]
+    noisy, true = (seen(1, 9.0, interval=0.01, noise=noise)[:, 1] for noise in (0.1, 0.0))
+    assert (noisy - true).std() == pytest.approx(0.1, rel=0.1)
 
 
 def test_who_waits_since_when_who_runs_and_what_is_free():

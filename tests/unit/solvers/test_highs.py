@@ -29,7 +29,7 @@ from oasis.solvers import (
     running,
 )
 from oasis.solvers.arrays import ArrayModel
-from oasis.solvers.budget import Budget, WorkCounter
+from oasis.solvers.budget import Budget, WorkCounter, WorkLimit
 from oasis.solvers.running import Exchange, RunningSolve
 
 
@@ -113,11 +113,13 @@ def test_a_linear_program_is_its_own_bound_and_an_empty_one_its_constant():
 
 
 def test_an_infeasible_model_has_no_objective_and_an_unbounded_one_is_not_called_optimal():
-    problem = small()
-    problem.addConstraint(problem.variables()[0] >= 3)
-    solution = highs.solve(problem)
-    assert solution.status in (Status.INFEASIBLE, Status.INFEASIBLE_OR_UNBOUNDED)
-    assert (solution.objective, solution.values, solution.gap) == (None, {}, math.inf)
+    for category in (pulp.LpInteger, pulp.LpContinuous):
+        problem = small(category=category)
+        problem.addConstraint(problem.variables()[0] >= 3)
+        solution = highs.solve(problem)
+        assert solution.status in (Status.INFEASIBLE, Status.INFEASIBLE_OR_UNBOUNDED)
+        assert (solution.objective, solution.values, solution.gap) == (None, {}, math.inf)
+    assert solution.bound == math.inf, "nothing is known of it"
     problem = pulp.LpProblem("unbounded", pulp.LpMaximize)
     problem.setObjective(problem.add_variable("x", 0) * 1)
     solution = highs.solve(problem, presolve=False)
@@ -132,8 +134,9 @@ NOTHING: dict[str, float] = {}
 def test_a_time_limited_solve_is_not_optimal_and_its_bound_lies_on_the_right_side(sense):
     problem = knapsacks(sense)
     start = {variable.name: float(sense == pulp.LpMinimize) for variable in problem.variables()}
+    worked = highs.solve(problem, budget=WorkLimit(0.01).start(), warm_start=start)
     solution = highs.solve(problem, budget=Budget(0.5), warm_start=start)
-    assert solution.status is Status.TIME_LIMIT
+    assert (worked.status, solution.status) == (Status.WORK_LIMIT, Status.TIME_LIMIT)
     assert solution.objective is not None
     better = solution.bound - solution.objective
     assert better > 0 if sense == pulp.LpMaximize else better < 0

@@ -67,7 +67,7 @@ def test_what_is_read_of_a_text(name, case, tmp_path, monkeypatch):
     assert list(table.notes) == case.get("notes", [])
 
 
-@pytest.mark.parametrize("gpus", [[2, 2], [2, 4], [1, 2, 4]])
+@pytest.mark.parametrize("gpus", [[2, 2], [2, 4], [1, 2, 4], [0.5, 1]])
 def test_runs_that_are_joined_keep_their_work(gpus):
     begins = [100.0 * k for k in range(len(gpus))]
     runs = pd.DataFrame({"key": "7", "submitted": begins, "started": begins, "gpus": gpus})

@@ -99,6 +99,7 @@ def test_the_machines_are_the_fewest_that_hold_the_busiest_moment(file):
     """28 GPUs at 86400 s, which 14 servers of two have."""
     assert len(everything(file).cluster.worker_ids) == 14
     assert len(everything(file, gpus_per_server=8).cluster.worker_ids) == 4
+    assert len(everything(file, gpus_per_server=8, max_gpus=4).cluster.worker_ids) == 1
     assert len(everything(file, gpus_per_worker=4).cluster.worker_ids) == 7  # 4 + 3 workers
 
 
