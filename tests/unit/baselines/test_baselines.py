@@ -45,7 +45,7 @@ def test_drf_equalises_dominant_shares():
 
 def test_rrh_rejects_what_gains_no_more_than_the_threshold():
     jobs = instance(job("a"), job("b", utility=Constant(1.0)), job("c", utility=Constant(0.0)))
-    run = oasis.simulate(jobs, RRH(threshold=5.0, discount=0.0))
+    run = oasis.simulate(jobs, RRH(threshold=5.0, discount=0.0, weight=0.0))
     assert [d.admitted for d in run.decisions] == [True, False, False]
     assert "needs more than 5" in run.decisions[1].reason
 

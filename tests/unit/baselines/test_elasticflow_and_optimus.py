@@ -88,7 +88,7 @@ def test_with_one_number_of_workers_alone_speed_is_linear():
 
 
 def test_the_loss_tells_when_a_job_will_have_converged():
-    done = [float(k) for k in range(1, 10)]
+    done = [float(k) for k in range(1, 8)]
     curve = [1.0 / (0.5 * k + 1.0) + 0.1 for k in done]
     # in units of the largest loss L: b0 = 0.5 L, b1 = L, and it falls by b0 / (b0 k + b1)^2
     largest = max(curve)

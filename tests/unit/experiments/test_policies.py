@@ -198,6 +198,7 @@ def test_options_reach_the_live_scheduler():
     decision = scheduler.submit(LATE)
     assert decision.completion is not None
     assert scheduler.promised("late") >= decision.completion
+    assert planning_policy("recourse", {}, BUSY.horizon).keep_admitted  # on a cluster
     with pytest.raises(oasis.InputError, match=r"^recourse.colour: no such option"):
         live(colour="red")
 

@@ -94,16 +94,6 @@ def test_one_pool_shared_evenly(jobs, workers, loss):
     )
 
 
-def test_who_is_alone_or_has_one_worker_for_all_gains_nothing_by_the_pool():
-    assert specon_draws.pooled_mean([(0.0, 60.0), (100.0, 30.0)], 3) == 45.0
-    draw = specon_draws.as_published("6", 1)
-    arrivals, work = draw.arrivals[:5], draw.work[:5]
-    alone = math.fsum(specon_draws.default_times(arrivals, work, 1, draw.loss)) / 5
-    assert specon_draws.pooled_mean(
-        zip(arrivals, work, strict=True), 1, draw.loss
-    ) == pytest.approx(alone)
-
-
 def test_what_is_left_of_the_evaluation_function_keeps_the_published_point():
     points = dict(map(tuple, specon_draws.curve("VAE", floor=0.5)))
     assert (points[0.0], points[1.0]) == (1.0, 0.5)

@@ -10,6 +10,7 @@ import os
 import queue
 import random
 import re
+import signal
 import socket
 import ssl
 import subprocess
@@ -28,7 +29,7 @@ import pytest
 import yaml
 
 from deploy import reporter
-from experiments.cli.commands.kubernetes.running import _show
+from experiments.cli.commands.kubernetes.running import _run, _show
 from oasis.kubernetes import names
 from oasis.kubernetes.acting import Delete
 from oasis.kubernetes.api.connection import ApiError, parsed_error
@@ -260,6 +261,22 @@ with logging_to_stderr():
 """
     made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert made.stderr.count("only once") == 1
+
+
+@pytest.mark.parametrize(("stop_after", "ends"), [(None, [0, 0, 0, 0, 1]), (2, [0, 0, 0, 1, 1])])
+def test_it_runs_up_to_the_slot_that_is_asked_for_or_a_signal(
+    stop_after: int | None, ends: list[int]
+) -> None:
+    found: list[bool] = []
+
+    def run(over: Any) -> None:
+        found.extend(over(SimpleNamespace(slot=slot)) for slot in (None, 1, 2))
+        found.insert(0, over(None))
+        signal.raise_signal(signal.SIGTERM)
+        found.append(over(None))
+
+    _run(SimpleNamespace(run=run), stop_after)  # type: ignore[arg-type]
+    assert found == ends
 
 
 def test_a_dry_run_shows_what_has_no_pod(capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,28 +12,6 @@ import oasis
 from oasis.model.errors import InstanceError, SolverError, VerificationError, located_at
 
 
-def test_instance_error_is_a_value_error_with_a_path():
-    error = InstanceError("jobs[3].epochs", "expected an integer >= 1, got 0")
-    assert isinstance(error, ValueError)
-    assert str(error) == "jobs[3].epochs: expected an integer >= 1, got 0"
-    assert str(InstanceError("", "expected JSON")) == "expected JSON"
-
-
-def test_location_is_prepended_from_the_inside_out():
-    def fail(path: str) -> None:
-        with located_at("jobs[3]"), located_at("utility"):
-            raise InstanceError(path, "wrong")
-
-    for path, full in (
-        ("kind", "jobs[3].utility.kind"),
-        ("[2]", "jobs[3].utility[2]"),
-        ("", "jobs[3].utility"),
-    ):
-        with pytest.raises(InstanceError) as caught:
-            fail(path)
-        assert caught.value.field == full
-
-
 def test_verification_error_names_what_it_knows():
     error = VerificationError("(4) worker capacity", "9 > 8", slot=2, server="w1")
     assert str(error) == "(4) worker capacity [slot 2, server w1]: 9 > 8"

@@ -90,6 +90,16 @@ def test_counts_that_fit_are_never_forbidden(limit):
     assert len(model.problem.constraints()) == rows
 
 
+def test_what_is_forbidden_fits_with_one_unit_less_of_any_job():
+    separation = Separation(CountModel(OfflineArrays.of(tight(4.0, 3.0, 1.0, 0.5))))
+    for counts in ([9, 9, 9, 9], [0, 0, 0, 40], [0, 1, 12, 30]):
+        least = separation._shrunk("worker", np.array(counts), Budget())
+        assert separation._is_misfit("worker", least, Budget())
+        for job in np.flatnonzero(least):
+            fewer = least - np.eye(4, dtype=np.int64)[job]
+            assert not separation._is_misfit("worker", fewer, Budget())
+
+
 def proven(instance, params):
     """The result of Benders from nothing, which ends with a proof."""
     result = solve(

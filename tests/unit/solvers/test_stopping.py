@@ -73,6 +73,7 @@ def test_every_part_of_a_budget_ends_with_the_whole():
     assert part.passed
     assert whole.passed
     assert (part.status, whole.status) == (Status.GAP_LIMIT, Status.GAP_LIMIT)
+    assert not (WorkLimit(10.0) | TimeLimit(1e6)).start().passed
 
 
 @pytest.mark.parametrize("ask_first", [True, False])
