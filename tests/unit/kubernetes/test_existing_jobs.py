@@ -229,3 +229,21 @@ def test_what_a_cluster_queue_has_and_can_borrow(row: dict[str, Any]) -> None:
     quota.read_queues(Seen({**seen, "clusterqueues": queues, "workloads": work}))
     assert quota._free == {"team": {GPU: Fraction(row["free"])}}
     assert quota._total == {GPU: Fraction(row["free"])}
+
+
+def test_queues_of_ours_in_one_cohort_share_what_the_cohort_has():
+    """Each may borrow from the other, but the quota counts once."""
+    played = Queued(FIFO)
+    for name in ("one", "two"):
+        played.queue_job(name, 1, 1, queue=name)
+    quotas = [("one", {}), ("two", {"lendingLimit": "16"})]
+    queues = [cluster_queue(name, "all", nominalQuota="32", **more) for name, more in quotas]
+    local = [
+        {"metadata": {"name": name, "namespace": "ns"}, "spec": {"clusterQueue": name}}
+        for name, _ in quotas
+    ]
+    quota = Quota(DEFAULT_RESOURCES)
+    found = {**played.found(), "clusterqueues": queues, "localqueues": local}
+    quota.read_queues(Seen(found | {"workloads": [*found["workloads"][:2], theirs("two", 4)]}))
+    assert quota._free == {"one": {GPU: Fraction(48)}, "two": {GPU: Fraction(60)}}
+    assert quota._total == {GPU: Fraction(60)}
