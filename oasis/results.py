@@ -1,4 +1,4 @@
-"""Results of all commands, read from their JSON by the kind that each names."""
+"""Results of commands, read from their JSON by the kind that each names."""
 
 from __future__ import annotations
 

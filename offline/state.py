@@ -70,7 +70,7 @@ EXACT = (Phase.TRIVIAL, Phase.ENUMERATION)  # whose bounds are sums of utilities
 
 
 class SolveState:
-    """The interval so far: incumbent, bound, their origin and history."""
+    """State of a solve: the best schedules, the upper bound, who found them, and their history."""
 
     def __init__(
         self,
@@ -342,7 +342,7 @@ def decide(
     on_decision: Callable[[Decision], None] | None = None,
     phase: Phase = Phase.ONLINE,
 ) -> tuple[Run, WarmStart]:
-    """Run the policy from `make` and record its schedules in `state`; return run and start."""
+    """Run the policy from `make` online; record its schedules in `state`, return run and start."""
     state.enter(phase)
     state.record_bound(trivial_bound(state.instance), Phase.TRIVIAL)
     decided: dict[str, Schedule] = {}

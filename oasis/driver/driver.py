@@ -243,7 +243,7 @@ class Driver(World, Generic[Spec]):
     # -- an attempt --------------------------------------------------------------------------------
 
     def _pass(self, slot: int, facts: Facts[Spec]) -> None:
-        """Record the work that jobs did up to the beginning of `slot`; nothing is decided."""
+        """Record the work that jobs did up to `slot`, before the loop goes there."""
         passed = 0 if self.slot is None else slot - int(self.now)
         # Those that will arrive once more have worked up to now, too.
         for entry in (*self.jobs.values(), *self._arrive_again):

@@ -41,7 +41,7 @@ Answer = Decision | Progress | Change
 
 
 class Service:
-    """What a `LiveScheduler` holds: takes in events; jobs do their work exactly as planned."""
+    """Runs a policy on the events of a live scheduler; jobs do their work exactly as planned."""
 
     def __init__(self, policy: Policy, cluster: Cluster) -> None:
         expect_cluster(cluster)
@@ -177,7 +177,7 @@ class Service:
         return self.last_change if decision is None else decision
 
     def _carry_out(self, event: events.Event) -> tuple[Decision | None, str | None]:
-        """Carry out an event; return the decision on a new job and the id of one job, or None."""
+        """Do what an event says; return the decision on a new job and the id of a job, or None."""
         facts = self._facts
         match event:
             case events.Submit():
@@ -269,7 +269,7 @@ class Service:
 
     @property
     def _facts(self) -> Facts[Submission]:
-        """What holds as long as nothing happens."""
+        """What a step is told if nothing happened: live jobs, lost servers and windows."""
         driver = self._driver
         specs = {uid: entry.spec for uid, entry in driver.by_uid.items()}
         return Facts(specs, down=frozenset(driver.away), calendar=driver.calendar)

@@ -1,4 +1,4 @@
-"""What is there at one moment: each kind of object is read here, once, and passed on as facts."""
+"""The objects as of one look; what several readers need of them is made once, when needed."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Seen:
 
     @cached_property
     def jobs(self) -> list[Job]:
-        """All jobs to schedule; what they do not say is as their classes say it."""
+        """All jobs to schedule; what those of other kinds do not say is as their classes say it."""
         jobs, fill = job_items(self.objects), self.classes.filled
         return [(kind, fill(item) if kind else item) for kind, item in jobs]
 

@@ -163,7 +163,7 @@ class Controller:
         return "; ".join(sorted(self._troubles)) or None
 
     def rehearse(self) -> dict[str, Any]:
-        """Return the actions of a start now, as plain data; for `Objects` on a dry run."""
+        """Return what a controller that started now would do, as plain data."""
         # The API server is asked about each write, so that refusals are among the answers.
         objects = self._objects.snapshot(self._followed)
         seen = Seen(without_others(objects, self.settings.controller)[0])
@@ -325,16 +325,17 @@ class Controller:
         return Seen(own)
 
     def _act(self, reconciler: Reconciler, news: list[News]) -> None:
+        """Take one turn: count work, plan if a slot is due, claim jobs, write pods and statuses."""
         if isinstance(self._now, SteadyTime):
             reconciler.clock.drift = self._now.drift()
         seen = self._seen()
-        # News are counted first: they tell of the slot that may end in the next line.
+        # News are counted first: they tell of the slot that may end in this turn.
         self._count(reconciler, seen, news)
 
-        # A long plan is made in a thread: until then pods and statuses follow the one before it.
-        on_end = partial(self._hear, "plan")
         if tries := reconciler.tries(seen, self._now()):
             reconciler.learning.tried(tries, self.writer.try_out(tries), self._now())
+        # A long plan is made in a thread: until then pods and statuses follow the one before it.
+        on_end = partial(self._hear, "plan")
         begun = reconciler.plan_if_due(self._now(), self._seen, PLAN_WAIT, on_end)
         # Planning may have taken seconds, in which pods came and went.
         seen = self._seen()

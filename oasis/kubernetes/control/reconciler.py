@@ -98,7 +98,7 @@ class Reconciler:
         self._policy_error: Exception | None = None  # that was logged last
         self._unsaved: Literal["plan", "starts"] | None = None  # what the checkpoint does not have
         self.planning: Planning | None = None  # a question that may still be running
-        self._tried_in: int | None = None  # slot for which pods were tried last
+        self._read_in: int | None = None  # slot in which the jobs are those of the last look
         self._undecided = frozenset[str]()  # uids of jobs, when it was last seen if they fit
         # The slot that runs, None before the first plan, and live jobs by uid with what they hold
         # in it: the books of the driver may be those of the next one, or be changed by a thread.
@@ -151,7 +151,7 @@ class Reconciler:
         self.reader.read_jobs(seen.jobs, self.driver.policy, live, now)
 
     def admissible(self, seen: Seen, now: float) -> dict[str, JobSpec]:
-        """Return unfinished jobs as they were read last, limited to nodes that admit their pods."""
+        """Return the unfinished jobs that were read last, each limited to nodes that admit it."""
         specs, slot = self.reader.unfinished, self.clock.slot(now)
         self.tenants.follow_classes(seen.classes)
         self.admission.follow_nodes(self.machines.places, seen.nodes.values())
@@ -198,7 +198,7 @@ class Reconciler:
             if self._unsaved:  # the last write of the checkpoint failed, and nothing was done since
                 self._save()
             if self._is_due(now):
-                if self._tried_in != self.clock.slot(now):  # else they were read for the dry run
+                if self._read_in != self.clock.slot(now):
                     self.read_jobs(seen, now)
                 planning = self._prepare(now, seen)
             else:
@@ -219,7 +219,7 @@ class Reconciler:
         return slot >= 0 and (self.driver.slot is None or slot > self.driver.slot)
 
     def _prepare(self, now: float, seen: Seen) -> Planning:
-        """Return the planning of the present slot, for which the jobs have been read."""
+        """Close the past slots and take in nodes; return the question to ask on this slot."""
         slot = self.clock.slot(now)
         # The work of the slots that end is counted first, by the plan under
         # which it was done; new nodes may make all jobs arrive again.
@@ -404,13 +404,17 @@ class Reconciler:
         self.meter.note(uid, [], now)  # its pods go, and earn nothing until they are gone
 
     def tries(self, seen: Seen, now: float) -> list[Create]:
-        """Return pods to create in a dry run before a plan; `learning.tried` takes the answers."""
+        """Read the jobs if a slot is due or one is new; return pods to create in a dry run."""
+        # `learning.tried` takes the answers.
         if self.clock.slot(now) < 0 or self.planning is not None:
             return []
-        is_due, self._tried_in = self._is_due(now), self.clock.slot(now)
+        is_due = self._is_due(now)
         if is_due or self.reader.has_new(seen.jobs):
             self.read_jobs(seen, now)
-        return self.learning.tries(now, is_due, seen)
+        tries = self.learning.tries(now, is_due, seen)
+        # The answers take a while, in which jobs come and go: they are then read anew.
+        self._read_in = self.clock.slot(now) if is_due and not tries else None
+        return tries
 
     def remember(self, uid: str, spec: JobSpec) -> None:
         """Let a job that was admitted before arrive again, with the work that its status says."""

@@ -48,7 +48,7 @@ class Reach:
     spaces: tuple[str | None, ...] = (None,)  # where pods can be seen; (None,): everywhere
 
     def seen(self) -> Seen:
-        """Return jobs by plural of their kind, with the defaults of their utility classes."""
+        """Return the jobs and the utility classes of these namespaces."""
         classes = self.objects.snapshot([(CLASSES, None)])
         return Seen(cluster.seen_jobs(self.objects, self.namespaces) | classes)
 
