@@ -1,10 +1,10 @@
 """Pages of the API reference, one for each heading ``###`` of `api.md`.
 
 `api.md` is the single list of public names. Its blocks ``{names}`` name a module, and in each line
-one of its names, with ``*`` for all its members, ``**`` for the inherited ones too, or the names of
-some; what follows a colon describes a constant. Before Sphinx looks for sources, every page is
-written to ``docs/api/``, which is not committed; `api.md` itself shows, in place of the blocks, a
-link to the page and the first sentence of every name.
+one of its names, with ``*`` for all its members, or the names of some; what follows a colon
+describes a constant. Before Sphinx looks for sources, every page is written to ``docs/api/``, which
+is not committed; `api.md` itself shows, in place of the blocks, a link to the page and the first
+sentence of every name.
 """
 
 from __future__ import annotations
@@ -49,12 +49,11 @@ def _directive(module: str, entry: re.Match[str]) -> str:
     where, _, last = name.rpartition(".")
     kind = _kind(getattr(import_module(where or module), last))
     members = rest.split()
-    all_of_them = [member for member in members if member in {"*", "**"}]
+    all_of_them = [member for member in members if member == "*"]
     special = [member for member in members if member.startswith("__")]
     some = [member for member in members if member not in {*all_of_them, *special}]
     options = {
         "members": bool(all_of_them or some) and ", ".join(some),
-        "inherited-members": "**" in members and "",
         "special-members": bool(special) and ", ".join(special),
     }
     lines = [f"   :{key}: {value}".rstrip() for key, value in options.items() if value is not False]

@@ -25,6 +25,7 @@ from oasis.model.instance import Instance, expect_instance
 from oasis.model.schedule import schedules_by_job
 from oasis.model.summary import Facts, Summarised, short
 from oasis.online.oasis import OASiS
+from oasis.scheduling.policy_check import check_interface
 from oasis.simulator import Policy
 from oasis.simulator.result import Run
 from oasis.solvers import PROOF, SolveProgress, Status
@@ -241,7 +242,7 @@ def competitive_ratio(
     seed : int
         Seed of the offline solve.
     on_progress : callable, optional
-        Called with the progress of the offline solve.
+        Called with the progress of the online run and of the offline solve.
     time_limit, work_limit, gap, no_improvement : float, optional
         Shorthands for criteria of `stop`, as in `offline.solve`.
 
@@ -299,7 +300,9 @@ def measure(
     online = SolveState(instance, Budget(), on_progress)
     try:
         with raising():
-            made = policy = make()
+            made = make()
+            check_interface(made)
+            policy = made
             phase = Phase.ONLINE if isinstance(made, OASiS) else Phase.WARM_START
             run, start = decide(online, lambda: made, decided.append, phase)
     except KeyboardInterrupt:

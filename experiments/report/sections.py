@@ -275,7 +275,6 @@ def _contents(
 ) -> tuple[str, Facts, list[ReportTable]]:
     """Return title, facts and tables of a result by its kind."""
     policies = how_many(len(data.get("policies", ())), "policy")
-    on_jobs = f"on {how_many(data.get('jobs', 0), 'job')}"
     facts: Facts = []
     rows: dict[str, Any] = {}
     match kind:
@@ -298,15 +297,15 @@ def _contents(
                 rows_of_jobs = [_row_of_taken(row) for row in compare_jobs(instance, result)]
                 rows = {"Who takes which job": (TAKEN, rows_of_jobs)}
         case "compare" if data.get("format") == FORMAT:
-            title = f"{policies} {on_jobs.replace('job', 'elastic job')}"
+            title = policies + _on_jobs(data, "elastic job")
             facts = [("utility at most", number(data.get("bound")))]
             rows = {"Policies; times in seconds": tables.comparison_table(result)}
         case "compare":
-            title = f"{policies} {on_jobs}"
+            title = policies + _on_jobs(data)
             facts = tables.optimum_facts(result)
             rows = {"Policies": tables.comparison_table(result)}
         case "replay":
-            title = f"{policies} replayed {on_jobs} of a trace"
+            title = f"{policies} replayed{_on_jobs(data)} of a trace"
             rows = {"Policies; times in seconds": tables.comparison_table(result)}
         case "quote":
             verdict = "would be admitted" if result.admitted else "would be rejected"
@@ -314,6 +313,11 @@ def _contents(
         case _:
             title = how_many(len(data[SCHEDULES]), "schedule")
     return title, facts, [ReportTable(caption, *shown) for caption, shown in rows.items()]
+
+
+def _on_jobs(data: Mapping[str, Any], noun: str = "job") -> str:
+    """Return how many jobs there were, if the document says so."""
+    return f" on {how_many(data['jobs'], noun)}" if data.get("jobs") is not None else ""
 
 
 def _row_of_taken(row: JobComparison) -> tuple[str, ...]:

@@ -381,7 +381,7 @@ def _task(config: SweepConfig, tasks: Mapping[str, CellTask]) -> tuple[CellTask,
     name = entries.pop("name", "run")
     task = tasks[choice(name, tasks, "task.name")]
     with located_at("task"):
-        return task, task.options.from_table(entries)
+        return task, task.options.read(entries)
 
 
 def _sources(grids: Iterable[Mapping[str, Sequence[Any]]], base: Path) -> Iterator[Source]:

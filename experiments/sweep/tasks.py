@@ -68,7 +68,7 @@ class Options:
     """Base class of a task's options; fields have defaults and types that text can express."""
 
     @classmethod
-    def from_table(cls, table: Mapping[str, Any]) -> Self:
+    def read(cls, table: Mapping[str, Any]) -> Self:
         """Make the options from a configuration; raise an error for unknown or wrong ones."""
         options = options_of(cls)
         check_known(table, options)
@@ -225,7 +225,7 @@ class RatioOptions(Options):
     params: Mapping[str, Any] | None = None
 
     @classmethod
-    def from_table(cls, table: Mapping[str, Any]) -> RatioOptions:
+    def read(cls, table: Mapping[str, Any]) -> RatioOptions:
         """Make the options; a limit may be a text, and `work_limit` replaces `time_limit`."""
         check_known(table, READERS)
         values = {name: entry(table, name, read) for name, read in READERS.items() if name in table}

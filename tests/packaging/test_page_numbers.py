@@ -17,12 +17,18 @@ WORDS = (
     *("eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen"),
     *("nineteen", "twenty"),
 )
-CELLS = {
-    path.relative_to(DOCS).with_suffix("").as_posix(): cell
+HIDDEN = [
+    (path.relative_to(DOCS).with_suffix("").as_posix(), cell)
     for path in sorted(DOCS.rglob("*.md"))
     for cell in blocks(path.read_text(encoding="utf-8"), r"{code-cell}\n:tags: \[remove-cell\]")
-    if cell.startswith(FIRST)
-}
+]
+CELLS = {page: cell for page, cell in HIDDEN if cell.startswith(FIRST)}
+
+
+def test_no_hidden_cell_on_what_is_said_is_left_out() -> None:
+    assert [
+        page for page, cell in HIDDEN if "said import" in cell and CELLS.get(page) != cell
+    ] == []
 
 
 @pytest.mark.parametrize("page", CELLS)

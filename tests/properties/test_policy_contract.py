@@ -16,7 +16,7 @@ DEARER = {"dorm": 5}  # solves an MILP each time it is asked
 @pytest.mark.parametrize("check", CHECKS)
 @pytest.mark.parametrize("name", baselines.ALL)
 def test_policies_keep_the_contract(name, check):
-    several = settings().max_examples // DEARER.get(name, 2)
+    several = settings().max_examples // 2 // DEARER.get(name, 1)
     check_policy(lambda: baselines.make(name, 1), checks=[check], max_examples=several)
 
 

@@ -148,6 +148,7 @@ class JobReader:
     def fail_to_train(self, uid: str, reason: str, message: str, now: float) -> None:
         """Stop a job with too many failures of its own processes, until it is edited."""
         self._stopped[uid] = self.specs.pop(uid).generation
+        self.unfinished.pop(uid, None)
         self.statuses[uid].failed_to_train(reason, message, now)
 
     def _in_order(self, jobs: Iterable[Job]) -> list[Job]:

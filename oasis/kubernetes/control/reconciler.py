@@ -206,7 +206,7 @@ class Reconciler:
             if planning is None:
                 return False
             # Without a plan, the pods of jobs that arrive again would go meanwhile.
-            if on_end is None or self.driver.arriving_again & look().pods.keys():
+            if on_end is None or self.driver.arriving_again & seen.pods.keys():
                 planning.make()
             else:
                 planning.start(on_end, patience)

@@ -100,7 +100,8 @@ class LiveJob:
     schedule: Schedule | None = None  # from the present slot on
     value: float = 0.0  # what the planned completion adds to the value of the plan
     form: int = 0  # index in `Job.in_forms`
-    # It in each form that it may still be planned in; empty once it has run, or with one form.
+    # It in each form that some machine admits, in all if none does; empty once it has run, or with
+    # one form.
     forms: tuple[LiveJob, ...] = ()
     current: CurrentAllocation | None = None  # None if it does not run
 
@@ -141,7 +142,7 @@ class LiveJob:
 
     @property
     def in_forms(self) -> tuple[LiveJob, ...]:
-        """The job in each form in which it may still be planned; only itself if it has one."""
+        """The job in each of its `forms`; only itself if it has one."""
         return self.forms or (self,)
 
     def be_in(self, form: int) -> None:

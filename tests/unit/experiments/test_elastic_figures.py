@@ -7,7 +7,7 @@ import math
 from dataclasses import fields
 
 import pytest
-from said import data, rows
+from said import data, prose, rows
 
 from baselines import Dragon
 from experiments.figures import EXPERIMENTS, FIGURES, FigureSettings, dragon, kod2
@@ -202,6 +202,7 @@ def test_in_how_many_draws_dragon_is_below_locality():
     for option, won in tried.items():
         name, _, seconds = option.partition("=")
         assert ahead(lambda name=name, seconds=seconds: Dragon(**{name: float(seconds)})) == won
+    assert "theta at 10 minutes `dragon` is ahead in 19" in prose("figures-dragon")
 
 
 def test_what_is_calibrated_comes_nearest_to_the_numbers_that_it_is_calibrated_on():

@@ -149,6 +149,14 @@ def test_bars_of_a_comparison_are_its_figures(comparison):
         assert names == list(comparison.policies)
 
 
+def test_ratio_stands_beside_its_bound(ratio):
+    ax = plot_ratio({"congested": ratio})
+    assert line(ax, "ratio, proven") == [(ratio.ratio, 0)]
+    ((alpha, _),) = line(ax, "2 alpha (Theorem 4 as printed)")
+    assert alpha == 2 * ratio.certificate.alpha
+    assert any("10^{8}" in text.get_text() for text in ax.texts)  # the corrected bound
+
+
 def test_unproven_ratio_is_an_interval_never_a_dot(ratio):
     bound = 1.5 * ratio.offline.objective
     offline = replace(ratio.offline, status=Status.TIME_LIMIT, upper_bound=bound)
@@ -348,6 +356,25 @@ def test_demand_over_a_long_horizon_is_a_step_a_slot(many):
     steps = ax.patches[0].get_data()
     np.testing.assert_allclose(steps.values, 100 * first.wanted / first.capacity)
     assert (steps.edges[0], steps.edges[-1]) == (-0.5, 499.5)
+
+
+def test_bars_over_seeds_have_their_intervals():
+    figures = {"total_utility": {"mean": 2.0, "low": 0.0, "high": 4.5}}
+    rows = {
+        "fifo": {"total_utility": 2.0, "over_seeds": {"seeds": [0, 1, 2], "figures": figures}},
+        "drf": {"total_utility": 5.0},
+    }
+    ax = plot_comparison(Comparison("compare", rows, {"jobs": 3}), measure="utility")
+    (bars,) = [found for found in ax.containers if hasattr(found, "errorbar") and found.errorbar]
+    (segments,) = bars.errorbar.lines[2]
+    spans = [part[:, 0].tolist() for part in segments.get_segments() if part.size]
+    assert [span for span in spans if not np.isnan(span).any()] == [[0.0, 4.5]]
+
+
+def test_jobs_are_counted_in_whole_ticks():
+    row = {"admitted": 2, "finished": 1}
+    ax = plot_comparison(Comparison("compare", {"a": row}, {}), measure="jobs")
+    assert all(tick == int(tick) for tick in ax.get_xticks())
 
 
 @pytest.mark.parametrize(
