@@ -136,14 +136,14 @@ def test_a_signal_leaves_a_solve_with_its_interval(
         assert document["history"][-1]["upper_bound"] == pytest.approx(document["upper_bound"])
 
 
-@pytest.mark.parametrize("delay", [0.04, 1.5])
-def test_ctrl_c_leaves_a_ratio_with_its_interval(busy: Path, delay: float) -> None:
-    document = stopped(busy, delay, "ratio", "--method", "milp")
+@pytest.mark.parametrize(("delay", "policy"), [(0.04, "oasis"), (1.5, "oasis"), (0.4, "recourse")])
+def test_ctrl_c_leaves_a_ratio_with_its_interval(busy: Path, delay: float, policy: str) -> None:
+    document = stopped(busy, delay, "ratio", "--method", "milp", "--policy", policy)
     assert document["proven"] is False
     assert document["ratio"] is None
     if document["online_utility"] == 0:
         assert document["ratio_lower"] is document["ratio_upper"] is None
-    elif document["alpha"] is None:  # OASiS's run had not ended: all that is known is OPT >= P
+    elif document["alpha"] is None:  # the run had not ended: all that is known is OPT >= P
         assert document["ratio_lower"] == 1 <= document["ratio_upper"]
     else:
         assert 1 <= document["ratio_lower"] <= document["ratio_upper"]
