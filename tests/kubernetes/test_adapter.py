@@ -126,6 +126,28 @@ def test_a_job_gets_its_pods_within_seconds_of_its_arrival(scene: Scene) -> None
         assert scene.our_pods().keys() == there, "they stay"
 
 
+class Slow(FIFO):
+    """Takes longer for a plan than the lease lasts, once a job has been planned."""
+
+    def decide(self, view: oasis.View) -> oasis.Plan:
+        if view.now > 0 and view.arrived:
+            time.sleep(6.0)
+        return super().decide(view)
+
+
+def test_a_plan_that_takes_longer_than_the_lease_keeps_nothing_waiting(scene: Scene) -> None:
+    with scene.controller(Slow, lease_seconds=3.0) as controller:
+        scene.submit(scene.elastic("first", 2, 2, 400.0))
+        until(lambda: scene.workers() == {"first": 2}, "the first runs", 60.0)
+        reconciler: Any = controller.reconciler
+        scene.submit(scene.elastic("second", 2, 2, 200.0))
+        until(lambda: reconciler.planning is not None, "a plan is being made", 20.0)
+        scene.delete("first")
+        until(lambda: "first" not in scene.workers(), "its pods are gone", 20.0)
+        until(lambda: scene.workers().get("second") == 2, "the second runs", 30.0)
+        assert controller.reconciler is reconciler, "the lease was never lost"
+
+
 # -- commands and windows -------------------------------------------------------------------------
 
 
