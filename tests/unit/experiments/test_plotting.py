@@ -358,6 +358,12 @@ def test_demand_over_a_long_horizon_is_a_step_a_slot(many):
     assert (steps.edges[0], steps.edges[-1]) == (-0.5, 499.5)
 
 
+def test_rows_without_names_have_room_for_one():
+    ax = Figure().subplots()
+    canvas.name_rows(ax, [])
+    assert ax.get_ylim() == (0.5, -0.5)
+
+
 def test_bars_over_seeds_have_their_intervals():
     figures = {"total_utility": {"mean": 2.0, "low": 0.0, "high": 4.5}}
     rows = {

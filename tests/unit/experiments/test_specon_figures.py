@@ -48,6 +48,15 @@ def test_draws_have_what_is_published_of_the_default_run(figure):
         assert times[known.job - 1] == pytest.approx(known.time, rel=specon_draws.NEAR_JOB)
 
 
+def test_gains_are_counted_draw_by_draw():
+    same, twice = (
+        {"mean": k, "makespan": k, **{f"job{j}": float(k) for j in (1, 2)}} for k in (1.0, 2.0)
+    )
+    found = specon.gains([same, same, twice], [twice, same, same], 2)
+    assert (found["better"], found["overall"], found["best"]) == pytest.approx((1, -1 / 6, -1 / 6))
+    assert found["reduced"] == pytest.approx(1 / 3)
+
+
 @pytest.mark.nightly
 def test_with_a_loss_of_up_to_a_half_fig_6_gains_less():
     mean, found = specon_draws.SCHEDULES["6"].default.mean, []
