@@ -17,6 +17,7 @@ from oasis.model.cluster import Cluster
 from oasis.model.errors import InputError
 from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.instance import Instance, Job, expect_instance
+from oasis.model.resources import as_array
 from oasis.model.rounding import FloatArray
 
 
@@ -136,7 +137,7 @@ def _unit_costs(
     prices: FloatArray,
 ) -> list[float]:
     """Return the costs, in order, of the `limit` cheapest tasks that the empty `machines` hold."""
-    needs = np.array([demand.get(name, 0.0) for name in resources])
+    needs = as_array(demand, resources)
     costs: list[float] = []
     for server, capacity in machines.items():
         ratios = [

@@ -137,13 +137,13 @@ def _check_shape(allocation: Any, job: PolicyJob, books: Books, policy: str) -> 
     # Holding nothing is a pause, which any job may have.
     if workers == 0 and ps == 0:
         return
-    fewest, needed, most = job.min_workers, job.ps_needed(workers), job.ps_most(workers)
+    counts, needed, most = job.worker_counts, job.ps_needed(workers), job.ps_most(workers)
     laws = " (3)", " (6)(7)"
     if books.site.partial_gangs:  # no more than the job can ever use
-        fewest, needed, laws = 0, 0, ("", "")
+        counts, needed, laws = range(job.max_workers + 1), 0, ("", "")
         most = job.ps_most(job.max_workers)
-    if not fewest <= workers <= job.max_workers:
-        expected = f"expected {fewest}..{job.max_workers} workers{laws[0]}"
+    if workers not in counts:
+        expected = f"expected {counts[0]}..{counts[-1]} workers{laws[0]}"
         raise PolicyError(policy, f"{expected}, got {workers}", job=job.id)
     if not needed <= ps <= most:
         expected = f"expected {needed}..{most} parameter servers{laws[1]}"

@@ -288,8 +288,9 @@ class Driver(World, Generic[Spec]):
         except Exception as error:  # noqa: BLE001 (of the policy, which may be anybody's: it is told)
             outcome.error = error
         else:
-            for entry in self.jobs.values() if not self.ahead else ():
-                entry.put_in_force()
+            if not self.ahead:  # a plan made within a slot comes into force at the boundary
+                for entry in self.jobs.values():
+                    entry.put_in_force()
         return outcome
 
     def rebuild(self, site: Site) -> None:
@@ -465,7 +466,7 @@ class Driver(World, Generic[Spec]):
         elif (slot, left) != (job.arrival, work := policy_job(job, self.site).work):
             # Whole worker-slots, forgiving what rounding left over; none would be a job without
             # work.
-            slots = max(1, math.ceil(left - TOLERANCE * max(1.0, work)))
+            slots = max(1, math.ceil(left - TOLERANCE * work))
             job = remaining_job(job, slots, slot, REACH)
         seen = self.as_seen(entry.spec, job, index, fixed)
         entry.show(seen, self.loop.told(seen), self.loop.knows_forms)

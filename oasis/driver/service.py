@@ -182,7 +182,7 @@ class Service:
         match event:
             case events.Submit():
                 self._check_new(event.job)
-                decision = self._submit(event.job)
+                decision = self._submit(event.job, facts)
                 self._count(submitted=1, refused=not decision.admitted)
                 return decision, event.job.id
             case events.Advance():
@@ -210,6 +210,7 @@ class Service:
                     self._step(facts, ask=True)
             case events.LoseServer() | events.RestoreServer():
                 machine = self._locate(event.server, lost=isinstance(event, events.RestoreServer))
+                # `_locate` has made sure that it changes sides.
                 self._step(replace(facts, down=facts.down ^ {machine}))
             case events.ReserveWindow():
                 self._reserve(event)
@@ -241,13 +242,13 @@ class Service:
                 times.append(self.now + max(1, slots))
         return min(times)
 
-    def _submit(self, job: Job) -> Decision:
+    def _submit(self, job: Job, facts: Facts[Submission]) -> Decision:
         """Let a job arrive in the present slot and return the policy's decision on it."""
         index = self._driver.next_index
         # Names may come again after a job has ended; the index never does.
         uid = str(index)
         # The driver says when it arrives: the slot of its step.
-        facts, spec = self._facts, Submission(uid, replace(job, arrival=0))
+        spec = Submission(uid, replace(job, arrival=0))
         outcome = self._step(replace(facts, specs={**facts.specs, uid: spec}))
         decisions = self._driver.planner.last_decisions()
         if index in decisions:

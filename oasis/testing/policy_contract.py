@@ -95,7 +95,7 @@ def run_to_end(work: Workload, policy: Policy, options: dict[str, Any] | None = 
 
 
 def _still_waiting(engine: Engine) -> list[str]:
-    """Return the unfinished jobs that could run: in one of their forms they fit all machines."""
+    """Return the unfinished jobs that the empty machines hold in one of their forms."""
     empty = EmptyCluster(engine.workload.site)
     return [
         progress.job.id

@@ -238,13 +238,14 @@ class Reconciler:
     def _prepare_between(self, now: float, seen: Seen) -> Planning | None:
         """Return the planning of jobs that came within a slot; None unless one fits now."""
         driver = self.driver
-        if self.reader.has_new(seen.jobs):  # a job is claimed, then it begins
+        if is_read := self.reader.has_new(seen.jobs):  # a job is claimed, then it begins
             self.read_jobs(seen, now)
         came = frozenset(uid for uid, job in self.statuses.items() if job.may_begin_early)
         if came == self._undecided or self.slot is None or not driver.may_be_asked:
             return None
         self._undecided = came
-        self.read_jobs(seen, now)
+        if not is_read:
+            self.read_jobs(seen, now)
         specs = {uid: spec for uid, spec in self.admissible(seen, now).items() if uid in came}
         specs, room = self._plannable(specs, now), driver.room
         any_fits = False

@@ -224,6 +224,11 @@ def queue_of(item: Object) -> str | None:
     return (item["metadata"].get("labels") or {}).get(names.QUEUE)
 
 
+def is_indexed(item: Object) -> bool:
+    """Return whether each pod of a Job has an index, and with it a host name."""
+    return bool(item["spec"].get("completionMode") == "Indexed")
+
+
 def ended(item: Object, kind: ExistingKind) -> tuple[bool, str | None]:
     """Return whether an object is complete, and why it failed, or None if it did not fail."""
     complete, failed = (said(item, end) for end in kind.ends)
@@ -337,7 +342,7 @@ def _network(kind: ExistingKind, item: Object) -> PodNetwork | None:
         return None
     schema = schema_of(names.KIND)["spec"]["properties"]["network"]
     framework = _noted(notes, names.FRAMEWORK, schema, "framework")
-    if kind is JOB and spec.get("completionMode") != "Indexed":
+    if kind is JOB and not is_indexed(item):
         expected = f"expected Indexed, so that pods have names ({names.FRAMEWORK})"
         raise InstanceError("spec.completionMode", expected, spec.get("completionMode"))
     if kind is JOB and not spec["template"]["spec"].get("subdomain"):
@@ -382,7 +387,7 @@ def _range(kind: ExistingKind, item: Object, count: int) -> tuple[int, int]:
 def counts_of(job: Object, workers: int) -> dict[str, int]:
     """Return the spec fields that set the workers of a Job; raise if it cannot be resized."""
     count, completions = job["spec"].get("parallelism", 1), job["spec"].get("completions")
-    if job["spec"].get("completionMode") == "Indexed":  # it can be resized if both change together
+    if is_indexed(job):  # it can be resized if both change together
         if completions != count:
             expected = f"expected as many as spec.parallelism, {count}: both are resized"
             raise InstanceError("spec.completions", expected, completions)
