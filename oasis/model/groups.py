@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from oasis.model.errors import InputError
 from oasis.model.rounding import FloatArray
 
 if TYPE_CHECKING:
-    from oasis.model.cluster import Cluster, Server
     from oasis.model.forms import InForms, Requirement
 
 T_co = TypeVar("T_co", covariant=True)
@@ -33,6 +32,28 @@ class Placed(Protocol[T_co]):
 
     @property
     def ps(self) -> T_co: ...
+
+
+class Hosting(Protocol[T_co]):
+    """A cluster: of each group the servers, the ids of their machines, and their capacities."""
+
+    @property
+    def worker_servers(self) -> tuple[T_co, ...]: ...
+
+    @property
+    def ps_servers(self) -> tuple[T_co, ...]: ...
+
+    @property
+    def worker_ids(self) -> tuple[str, ...]: ...
+
+    @property
+    def ps_ids(self) -> tuple[str, ...]: ...
+
+    @property
+    def worker_capacity(self) -> FloatArray: ...
+
+    @property
+    def ps_capacity(self) -> FloatArray: ...
 
 
 class TaskGroup(StrEnum):
@@ -71,15 +92,15 @@ class TaskGroup(StrEnum):
         """Return the placed tasks of this group: rows of a schedule, part of an allocation."""
         return owner.workers if self is _WORKER else owner.ps
 
-    def servers(self, cluster: Cluster) -> tuple[Server, ...]:
+    def servers(self, cluster: Hosting[T_co]) -> tuple[T_co, ...]:
         """Return the servers that host the group; one `Server` may be several machines."""
         return cluster.worker_servers if self is _WORKER else cluster.ps_servers
 
-    def ids(self, cluster: Cluster) -> tuple[str, ...]:
+    def ids(self, cluster: Hosting[Any]) -> tuple[str, ...]:
         """Return the ids of the machines that host the group."""
         return cluster.worker_ids if self is _WORKER else cluster.ps_ids
 
-    def capacity(self, cluster: Cluster) -> FloatArray:
+    def capacity(self, cluster: Hosting[Any]) -> FloatArray:
         """Return the capacities of the machines that host the group, (H, R) or (K, R)."""
         return cluster.worker_capacity if self is _WORKER else cluster.ps_capacity
 
